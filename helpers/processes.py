@@ -1,0 +1,196 @@
+"""Run one function as several real processes: `run(f, ranks=4)`.
+
+f(rank, world_size, **arguments) is a plain function of an importable module. Each rank is a process
+with an initialised `torch.distributed` group; results come back in rank order. The same functions
+run under torchrun. Left out: more than one host, and elastic restarts; those are torchrun's.
+"""
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from helpers.backend import Choice, choose, found
+from helpers.rank_arguments import check_call, pickled
+from helpers.rank_failure import RankFailure, RemoteTraceback, judge
+from helpers.rank_process import DONE, READY, Job, device, main
+from helpers.rank_report import how_it_ended, results_and_output
+
+__all__ = ["RankFailure", "Results", "choose", "device", "found", "run"]
+
+START_UP = 120.0  # seconds for all ranks to import torch and meet
+AFTER_FAILURE = 5.0  # for survivors that cannot notice a death: under NCCL, or before all have met
+
+_context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+if sys.platform != "win32":
+    # Only torch, never helpers: a change in helpers is seen by the next run.
+    _context.set_forkserver_preload(["torch", "torch.distributed", "torch.nn.parallel", "torch._dynamo"])
+
+
+class Results(list):
+    """What the ranks returned, in rank order, with what they printed and where they ran."""
+
+    def __init__(self, results, output: list[str], choice: Choice):
+        super().__init__(results)
+        self.output, self.backend, self.reason = output, choice.backend, choice.reason
+
+
+def run(
+    f: Callable, ranks: int | None = None, *, timeout: float = 30.0, backend: str | None = None, **arguments
+) -> Results:
+    """Run f(rank, world_size, **arguments) on every rank and return its results in rank order.
+
+    ranks: world size; None takes one rank a GPU where there are two or more (NCCL), else 4 on the CPU.
+    timeout: seconds for f itself, start-up not counted; then the run is ended and the late rank named.
+    backend: "gloo" (CPU) or "nccl" to insist, None to let the machine decide.
+    arguments: passed on to f by name.
+
+    What a rank prints is kept in `.output`, not shown. Raises TypeError or ValueError for arguments that
+    cannot work, and RankFailure when a rank raises, dies, hangs or skips: no process is left behind.
+
+    >>> from helpers.ranks.greet import greet
+    >>> run(greet, ranks=2, backend="gloo")
+    ['rank 0 of 2', 'rank 1 of 2']
+    """
+    choice = choose(ranks, found(), backend)
+    check_call(f, choice.ranks, timeout, arguments)
+    if choice.backend == "gloo" and backend is None and ranks is not None and found().gpus:
+        warnings.warn(choice.reason, stacklevel=2)
+    sent = pickled(arguments)
+    folder = Path(tempfile.mkdtemp(prefix="ranks-"))
+    job = Job(
+        folder=str(folder),
+        function=(f.__module__, f.__qualname__),
+        arguments=sent,
+        backend=choice.backend,
+        ranks=choice.ranks,
+        timeout=float(timeout),
+        environment=_environment(),
+    )
+    processes, lifeline = [], None
+    try:
+        reader, lifeline = _context.Pipe(duplex=False)
+        statuses = []
+        for rank in range(choice.ranks):
+            receive, send = _context.Pipe(duplex=False)
+            process = _context.Process(target=main, args=(rank, job, reader, send), name=f"rank {rank}")
+            with _main_hidden():
+                process.start()
+            processes.append(process)
+            send.close()
+            statuses.append(receive)
+        reader.close()
+        late = _watch(processes, statuses, job)
+        if late:
+            _ask_where(processes, late)
+        lifeline.close()
+        _kill(processes)
+        return _collect(processes, late, folder, choice, timeout)
+    finally:
+        if lifeline is not None:
+            lifeline.close()  # ends every rank, also one that an interrupt kept out of the list
+        _kill(processes)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _main_hidden():
+    """Keep multiprocessing from running the caller's script again in every rank.
+
+    Ranks import their function from a module, so they never need it; a script read from standard input or
+    without the `__name__` guard would fail there.
+    """
+    caller = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = caller
+
+
+def _watch(processes: list, statuses: list, job: Job) -> list[int]:
+    """Wait until every rank is done or gone; return the ranks that were late."""
+    running, ready, done, failed = set(range(job.ranks)), set(), set(), False
+    end = time.monotonic() + START_UP
+    while running - done and time.monotonic() < end:
+        watched = {statuses[r]: r for r in running} | {processes[r].sentinel: r for r in running}
+        events = multiprocessing.connection.wait(list(watched), max(0.0, end - time.monotonic()))
+        for rank in sorted({watched[event] for event in events}):
+            messages = _messages(statuses[rank])
+            if READY in messages:
+                ready.add(rank)
+                if len(ready) == job.ranks:
+                    end = time.monotonic() + job.timeout
+            if DONE in messages:
+                done.add(rank)
+            if processes[rank].is_alive():
+                continue
+            running.discard(rank)
+            if rank not in done and not failed:
+                failed = True
+                # The others may still finish; but who has not met yet never will, and NCCL never tells.
+                if len(ready) < job.ranks or job.backend == "nccl":
+                    end = min(end, time.monotonic() + AFTER_FAILURE)
+    return sorted(running - done)
+
+
+def _messages(status) -> list[bytes]:
+    messages = []
+    try:
+        while status.poll():
+            messages.append(status.recv_bytes())
+    except (EOFError, OSError):
+        pass  # the rank is gone; its sentinel says so
+    return messages
+
+
+def _ask_where(processes: list, late: list[int]) -> None:
+    """Have every late rank write its stack, so that who waits can be told from who is waited for."""
+    if hasattr(signal, "SIGUSR1"):
+        for rank in late:
+            if processes[rank].is_alive():
+                os.kill(processes[rank].pid, signal.SIGUSR1)
+        time.sleep(0.2)
+
+
+def _kill(processes: list) -> None:
+    for process in processes:
+        if process.is_alive():
+            process.kill()
+    for process in processes:
+        process.join()
+
+
+def _collect(processes: list, late: list[int], folder: Path, choice: Choice, timeout: float) -> Results:
+    results, output = results_and_output(folder, choice.ranks)
+    if len(results) == choice.ranks:
+        return Results([results[rank] for rank in range(choice.ranks)], output, choice)
+    ends = [
+        how_it_ended(rank, process.exitcode, rank in late, folder) for rank, process in enumerate(processes)
+    ]
+    rank, kind, text = judge(ends, timeout)
+    failure = RankFailure(text, rank, kind, results, output, ends)
+    cause = ends[rank].traceback if rank is not None else ""
+    raise failure from (RemoteTraceback(cause) if cause else None)
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment as it is now, plus what keeps ranks on one host out of trouble."""
+    environment = dict(os.environ, OMP_NUM_THREADS="1")
+    if sys.platform != "win32":
+        # By name ("lo" on Linux, "lo0" on macOS): the host's own name may not resolve to an address.
+        names = {name for _, name in socket.if_nameindex()}
+        loopback = next((name for name in ("lo", "lo0") if name in names), None)
+        if loopback:
+            environment.setdefault("GLOO_SOCKET_IFNAME", loopback)
+    return environment

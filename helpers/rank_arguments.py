@@ -1,0 +1,52 @@
+"""What `helpers.processes.run` refuses, each with the argument's name, its value and the cure."""
+
+import importlib
+import inspect
+import math
+import pickle
+import sys
+from collections.abc import Callable
+
+
+def check_call(f: Callable, ranks: int, timeout: float, arguments: dict) -> None:
+    """Refuse what cannot work before any process starts.
+
+    Raises TypeError or ValueError that names the argument, its value and what was expected.
+    """
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(f"timeout={timeout!r}: expected seconds, a number above 0")
+    if not (timeout > 0 and math.isfinite(timeout)):
+        raise ValueError(f"timeout={timeout}: expected seconds, a finite number above 0")
+    if not inspect.isfunction(f):
+        raise TypeError(
+            f"f={f!r}: expected a function f(rank, world_size, ...) of a module, not a {type(f).__name__}"
+        )
+    if f.__module__ == "__main__" or "<" in f.__qualname__:
+        raise ValueError(
+            f"f={f.__qualname__}: a rank is a new process and can only import functions from a module. "
+            "Write it to a file with %%writefile my_ranks.py, then `from my_ranks import ...`"
+        )
+    module = sys.modules.get(f.__module__) or importlib.import_module(f.__module__)
+    if getattr(module, f.__qualname__, None) is not f:
+        raise ValueError(
+            f"f={f.__qualname__}: {f.__module__} has another function of this name; import it again"
+        )
+    try:
+        inspect.signature(f).bind(0, ranks, **arguments)
+    except TypeError as error:
+        raise TypeError(
+            f"{f.__qualname__}{inspect.signature(f)} does not fit the arguments: {error}"
+        ) from None
+
+
+def pickled(arguments: dict) -> bytes:
+    """The arguments as bytes for another process; raises TypeError naming the one that cannot be sent."""
+    for name, value in arguments.items():
+        try:
+            pickle.dumps(value)
+        except Exception as error:
+            raise TypeError(
+                f"{name}={value!r}: can't be sent to another process ({error}); "
+                "pass numbers, strings or tensors"
+            ) from None
+    return pickle.dumps(arguments)

@@ -1,0 +1,79 @@
+"""Measure what the book promises about itself; every figure is a ratio or a count, taken in one run.
+
+python tools/bench.py            all
+python tools/bench.py start-up   how much faster `run` starts four ranks than torchrun does
+python tools/bench.py rounding   DDP on four ranks against one process, in units of eps
+python tools/bench.py page       compressed bytes of a first view of the built chapter (after make test)
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import torch
+
+from helpers.page import EPS64
+from helpers.processes import run
+from helpers.ranks.equivalence import integer_gradient, mlp_gradient
+from helpers.ranks.greet import add_ranks
+
+ROOT = Path(__file__).resolve().parents[1]
+REPEATS = 5
+
+
+def start_up() -> None:
+    """run() of 4 warm ranks and torchrun of the same function, in turn."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1"]
+    command = [*torchrun, "--nproc_per_node=4", str(ROOT / "tools" / "under_torchrun.py")]
+    start = time.monotonic()
+    run(add_ranks, ranks=4, backend="gloo")
+    first = time.monotonic() - start
+    ours, theirs = [], []
+    for _ in range(REPEATS):
+        start = time.monotonic()
+        assert run(add_ranks, ranks=4, backend="gloo") == [10] * 4
+        ours.append(time.monotonic() - start)
+        start = time.monotonic()
+        subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+        theirs.append(time.monotonic() - start)
+    ratio = median(theirs) / median(ours)
+    print(f"start-up, 4 ranks: run {median(ours):.2f} s warm ({first:.1f} s the first time)")
+    print(f"start-up, 4 ranks: torchrun {median(theirs):.1f} s")
+    print(f"start-up: run is {ratio:.0f} times faster than torchrun (goal: at least 10)")
+    assert ratio >= 10
+
+
+def rounding() -> None:
+    """The equivalence of the whole book, graded."""
+    replicas, (alone,) = (
+        run(mlp_gradient, ranks=4, backend="gloo"),
+        run(mlp_gradient, ranks=1, backend="gloo"),
+    )
+    same = all(torch.equal(replica, replicas[0]) for replica in replicas)
+    error = float((replicas[0] - alone).norm() / alone.norm()) / EPS64
+    integers = run(integer_gradient, ranks=4, backend="gloo") + run(integer_gradient, ranks=1, backend="gloo")
+    exact = all(torch.equal(one, integers[0]) for one in integers)
+    print(f"DDP on 4 ranks: replicas bitwise equal: {same}; ||d|| = {error:.2f} eps ||g|| (goal: at most 4)")
+    print(f"with integer data: equal to one process bit for bit: {exact}")
+    assert same and exact and error <= 4
+
+
+def page() -> None:
+    """The heaviest measure a reader on a phone feels; the browser tests hold its limit."""
+    import os
+
+    os.environ.setdefault("SITE", str(ROOT / "_build" / "stored" / "_build" / "html"))
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "tests/site", "-q", "-s", "-k", "weight"], cwd=ROOT, check=True
+    )
+
+
+if __name__ == "__main__":
+    parts = {"start-up": start_up, "rounding": rounding, "page": page}
+    unknown = set(sys.argv[1:]) - set(parts)
+    if unknown:
+        sys.exit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+    for name in sys.argv[1:] or parts:
+        parts[name]()
