@@ -1,0 +1,96 @@
+"""What the site tests share: the built site, one browser for all of them, and what a visit noticed.
+
+The tests look at the site as it lies there (`_build/html`, or the folder named in SITE); they build
+nothing. Without a browser they do not pass in silence: the run ends with `browser checks NOT RUN (n)`,
+and fails if REQUIRE_BROWSER is 1.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+from site_build import NOT_BUILT, SITE, pages
+from site_server import serve
+from site_visit import Visit
+
+NO_BROWSER = "no Chromium or Chrome found; cure: apt install chromium, or set CHROMIUM to its path"
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+ARGUMENTS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+not_run = pytest.StashKey[int]()
+
+
+def browser_path() -> str | None:
+    found = (shutil.which(name) for name in BROWSERS)
+    return os.environ.get("CHROMIUM") or next((path for path in found if path), None)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "page_path" in metafunc.fixturenames:
+        metafunc.parametrize("page_path", pages())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if browser_path() or os.environ.get("REQUIRE_BROWSER") == "1":
+        return
+    needing = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
+    for item in needing:
+        item.add_marker(pytest.mark.skip(reason=f"browser checks NOT RUN: {NO_BROWSER}"))
+    config.stash[not_run] = len(needing)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The very last line of the run, below pytest's own summary."""
+    if config.stash.get(not_run, 0):
+        print(f"browser checks NOT RUN ({config.stash[not_run]})")
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    if not (SITE / "book" / "index.html").is_file():
+        pytest.fail(NOT_BUILT, pytrace=False)
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    with serve(site) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = browser_path()
+    if path is None:
+        pytest.fail(NO_BROWSER, pytrace=False)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """Open an address in a fresh context: `visit(url, width=360, scheme="dark")`."""
+    contexts = []
+
+    def open_page(
+        url: str, *, width: int = 1280, scheme: str = "light", javascript: bool = True, settle: bool = False
+    ) -> Visit:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=javascript
+        )
+        contexts.append(context)
+        return Visit(context.new_page(), url, settle=settle)
+
+    yield open_page
+    for context in contexts:
+        context.close()
