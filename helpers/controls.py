@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import ipywidgets as widgets
 
+from helpers.sampling import deal, tally
+
 
 class LiveControl:
     """A widget that also knows how to stand still.
@@ -92,3 +94,61 @@ def unequal_tokens(
         slider.observe(update, names="value")
     widget = widgets.VBox([widgets.HBox([c, s]) for c, s in zip(counts, sums, strict=True)] + [text])
     return LiveControl(widget, describe(list(tokens), list(loss_sums)), "Unequal tokens on two ranks")
+
+
+def describe_deal(samples: int, ranks: int, drop_last: bool) -> str:
+    """What DistributedSampler deals, one row a rank, repeated samples in bold; and the tally in words."""
+    dealt = deal(samples, ranks, drop_last)
+    drawn = [index for share in dealt for index in share]
+    rows = ""
+    for rank, share in enumerate(dealt):
+        shown = " ".join(f"<b>{i}</b>" if drawn.count(i) > 1 else str(i) for i in share)
+        rows += _row(rank, shown)
+    found = tally(dealt, samples)
+    words = f"{found['drawn']} drawn of {samples}: {found['twice']} twice (in bold), {found['never']} never."
+    head = _row("rank", "samples it draws", cell="th")
+    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table><p>{words}</p>"
+
+
+def sampler(samples: int = 10, ranks: int = 4) -> LiveControl:
+    """Sliders for the size of the data set and the number of ranks, and a box for drop_last."""
+    size = widgets.IntSlider(samples, 1, 40, description="samples")
+    group = widgets.IntSlider(ranks, 1, 8, description="ranks")
+    drop = widgets.Checkbox(False, description="drop_last")
+    text = widgets.HTML(describe_deal(samples, ranks, False))
+
+    def update(_change) -> None:
+        text.value = describe_deal(size.value, group.value, drop.value)
+
+    for control in (size, group, drop):
+        control.observe(update, names="value")
+    widget = widgets.VBox([widgets.HBox([size, group, drop]), text])
+    return LiveControl(widget, describe_deal(samples, ranks, False), "What DistributedSampler deals")
+
+
+def describe_cut(values: list[int], cut: int) -> str:
+    """Means of the two shares left and right of a cut, their mean, and the mean of all values."""
+    left, right = (Fraction(sum(share), len(share)) for share in (values[:cut], values[cut:]))
+    of_means, direct = (left + right) / 2, Fraction(sum(values), len(values))
+    agree = "they agree" if of_means == direct else "they differ"
+    rows = _row(0, values[:cut], f"{float(left):.4g}") + _row(1, values[cut:], f"{float(right):.4g}")
+    head = _row("rank", "gradients of its samples", "mean", cell="th")
+    return (
+        f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        f"<p>mean of means <b>{float(of_means):.4g}</b>, mean of all <b>{float(direct):.4g}</b>: {agree}.</p>"
+    )
+
+
+def cut_in_two(values: tuple[int, ...] = (1, 3, 5, -1), cut: int = 2) -> LiveControl:
+    """Sliders for the gradients of some samples, and one for the place where the batch is cut in two."""
+    sliders = [widgets.IntSlider(v, -9, 9, description=f"sample {i}") for i, v in enumerate(values)]
+    place = widgets.IntSlider(cut, 1, len(values) - 1, description="cut after")
+    text = widgets.HTML(describe_cut(list(values), cut))
+
+    def update(_change) -> None:
+        text.value = describe_cut([slider.value for slider in sliders], place.value)
+
+    for slider in (*sliders, place):
+        slider.observe(update, names="value")
+    widget = widgets.VBox([*sliders, place, text])
+    return LiveControl(widget, describe_cut(list(values), cut), "A batch cut in two")
