@@ -4,6 +4,7 @@ Left out: CUDA itself. `found()` is the only place that looks at the machine, so
 table of choices is tested without a GPU.
 """
 
+from numbers import Integral
 from typing import NamedTuple
 
 DEFAULT_RANKS = 4
@@ -42,8 +43,9 @@ def choose(ranks: int | None, machine: Machine, backend: str | None = None) -> C
 
     Raises TypeError or ValueError naming the argument, its value and what was expected.
     """
-    if ranks is not None and (isinstance(ranks, bool) or not isinstance(ranks, int)):
+    if ranks is not None and (isinstance(ranks, bool) or not isinstance(ranks, Integral)):
         raise TypeError(f"ranks={ranks!r}: expected a whole number of at least 1, or None")
+    ranks = None if ranks is None else int(ranks)
     if ranks is not None and ranks < 1:
         raise ValueError(f"ranks={ranks}: expected a whole number of at least 1, or None")
     if backend is not None and backend not in BACKENDS:

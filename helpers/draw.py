@@ -1,24 +1,8 @@
 """Figures of the book: each function draws numbers it is given and computes none."""
 
-import matplotlib
 import matplotlib.pyplot as plt
 
-BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#5f6b76"  # Okabe and Ito's, told apart by every eye
-
-
-def set_style() -> None:
-    """One look for all figures: readable at 360 px, no chart junk, the same bytes on every run."""
-    matplotlib.rcParams.update(
-        {
-            "figure.figsize": (6.4, 3.2),
-            "figure.dpi": 110,
-            "figure.constrained_layout.use": True,
-            "font.size": 11,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "svg.hashsalt": "data-parallelism-proven",
-        }
-    )
+from helpers.figure_style import BLUE, GREY, ORANGE
 
 
 def token_weights(counts: list[int], by_rank: list[float], by_token: float) -> None:
@@ -31,7 +15,7 @@ def token_weights(counts: list[int], by_rank: list[float], by_token: float) -> N
     for rank, (count, weight) in enumerate(zip(counts, by_rank, strict=True)):
         axes.bar(start, weight, width=count, align="edge", color=(BLUE, ORANGE)[rank % 2], edgecolor="white")
         label = {"ha": "center", "va": "center", "color": "white", "weight": "bold"}
-        axes.text(start + count / 2, weight / 2, f"rank {rank}\n{count} tokens", **label)
+        axes.text(start + count / 2, weight / 3, f"rank {rank}\n{count} tokens", **label)
         start += count
     axes.axhline(by_token, color=GREY, linestyle="--")
     axes.text(start, by_token, f"1/{start}, the same for all", ha="right", va="bottom", color=GREY)

@@ -17,7 +17,7 @@ def begin() -> None:
     if shell is None:
         return
     shell.InteractiveTB.set_mode("Minimal")
-    from helpers.draw import set_style
+    from helpers.figure_style import set_style
 
     set_style()
 

@@ -8,6 +8,7 @@ run under torchrun. Left out: more than one host, and elastic restarts; those ar
 import contextlib
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.spawn
 import os
 import shutil
 import signal
@@ -15,7 +16,6 @@ import socket
 import sys
 import tempfile
 import time
-import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +36,22 @@ if sys.platform != "win32":
     # Only torch, never helpers: a change in helpers is seen by the next run.
     _context.set_forkserver_preload(["torch", "torch.distributed", "torch.nn.parallel", "torch._dynamo"])
 
+NAME = "data-parallelism-proven rank "
+_preparation_data = multiprocessing.spawn.get_preparation_data
+
+
+def _without_main(name: str) -> dict:
+    """Keep multiprocessing from running the caller's script again in every rank (and only there).
+
+    Ranks import their function from a module, so they never need it; a script read from standard input or
+    without the `__name__` guard would fail.
+    """
+    data = _preparation_data(name)
+    return {k: v for k, v in data.items() if not (name.startswith(NAME) and k.startswith("init_main"))}
+
+
+multiprocessing.spawn.get_preparation_data = _without_main
+
 
 class Results(list):
     """What the ranks returned, in rank order, with what they printed and where they ran."""
@@ -53,7 +69,7 @@ def run(
     ranks: world size; None takes one rank a GPU where there are two or more (NCCL), else 4 on the CPU.
     timeout: seconds for f itself, start-up not counted; then the run is ended and the late rank named.
     backend: "gloo" (CPU) or "nccl" to insist, None to let the machine decide.
-    arguments: passed on to f by name.
+    arguments: passed on to f by name. Results pass through files: return clones of small views.
 
     What a rank prints is kept in `.output`, not shown. Raises TypeError or ValueError for arguments that
     cannot work, and RankFailure when a rank raises, dies, hangs or skips: no process is left behind.
@@ -83,9 +99,8 @@ def run(
         statuses = []
         for rank in range(choice.ranks):
             receive, send = _context.Pipe(duplex=False)
-            process = _context.Process(target=main, args=(rank, job, reader, send), name=f"rank {rank}")
-            with _main_hidden():
-                process.start()
+            process = _context.Process(target=main, args=(rank, job, reader, send), name=f"{NAME}{rank}")
+            process.start()
             processes.append(process)
             send.close()
             statuses.append(receive)
@@ -101,21 +116,6 @@ def run(
             lifeline.close()  # ends every rank, also one that an interrupt kept out of the list
         _kill(processes)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _main_hidden():
-    """Keep multiprocessing from running the caller's script again in every rank.
-
-    Ranks import their function from a module, so they never need it; a script read from standard input or
-    without the `__name__` guard would fail there.
-    """
-    caller = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = caller
 
 
 def _watch(processes: list, statuses: list, job: Job) -> list[int]:
@@ -164,7 +164,11 @@ def _ask_where(processes: list, late: list[int]) -> None:
 
 
 def _kill(processes: list) -> None:
+    """End every rank and whatever it started; returns when the ranks are gone."""
     for process in processes:
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         if process.is_alive():
             process.kill()
     for process in processes:

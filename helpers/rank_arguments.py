@@ -7,6 +7,9 @@ import pickle
 import sys
 from collections.abc import Callable
 
+LONGEST = 1e6  # seconds; more than a wait can be told to last
+OWN = {"f", "ranks", "timeout", "backend"}  # names of run's own parameters
+
 
 def check_call(f: Callable, ranks: int, timeout: float, arguments: dict) -> None:
     """Refuse what cannot work before any process starts.
@@ -17,6 +20,8 @@ def check_call(f: Callable, ranks: int, timeout: float, arguments: dict) -> None
         raise TypeError(f"timeout={timeout!r}: expected seconds, a number above 0")
     if not (timeout > 0 and math.isfinite(timeout)):
         raise ValueError(f"timeout={timeout}: expected seconds, a finite number above 0")
+    if timeout > LONGEST:
+        raise ValueError(f"timeout={timeout:g}: expected at most {LONGEST:g} seconds")
     if not inspect.isfunction(f):
         raise TypeError(
             f"f={f!r}: expected a function f(rank, world_size, ...) of a module, not a {type(f).__name__}"
@@ -26,16 +31,20 @@ def check_call(f: Callable, ranks: int, timeout: float, arguments: dict) -> None
             f"f={f.__qualname__}: a rank is a new process and can only import functions from a module. "
             "Write it to a file with %%writefile my_ranks.py, then `from my_ranks import ...`"
         )
-    module = sys.modules.get(f.__module__) or importlib.import_module(f.__module__)
-    if getattr(module, f.__qualname__, None) is not f:
+    found = sys.modules.get(f.__module__) or importlib.import_module(f.__module__)
+    for part in f.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is not f:
         raise ValueError(
             f"f={f.__qualname__}: {f.__module__} has another function of this name; import it again"
         )
     try:
         inspect.signature(f).bind(0, ranks, **arguments)
     except TypeError as error:
+        taken = OWN & set(inspect.signature(f).parameters)
+        hint = f"; run() keeps {', '.join(sorted(taken))} for itself: rename" if taken else ""
         raise TypeError(
-            f"{f.__qualname__}{inspect.signature(f)} does not fit the arguments: {error}"
+            f"{f.__qualname__}{inspect.signature(f)} does not fit the arguments: {error}{hint}"
         ) from None
 
 

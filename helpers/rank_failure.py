@@ -5,37 +5,31 @@ rank dies, its neighbours raise "Connection closed by peer" a moment later, and 
 is noticed first is seldom the one that failed.
 """
 
-import re
 from dataclasses import dataclass
 
 RETURNED, RAISED, KILLED, ABORTED = "returned", "raised", "killed", "aborted"
 TIMED_OUT, SILENT, SKIPPED = "timed out", "exited without a result", "skipped a collective"
 
-# What a rank raises when another one has gone: gloo's transport errors, the store's, NCCL's.
-CONSEQUENCE = re.compile(
-    r"gloo/.*(peer|[Tt]imed out|[Tt]imeout|Connection|closed)|Connection (closed|reset) by peer"
-    r"|Dist(Network|Store|Backend)Error|wait timeout after",
-    re.DOTALL,
-)
-
 
 @dataclass(frozen=True)
 class End:
-    """How one rank ended: one of the words above, its error in one line, where it stood, in order of time."""
+    """How one rank ended: one of the words above, its error, where it stood, in order of time.
+
+    waiting: it was late inside a collective. consequence: its error says that another rank had gone.
+    """
 
     kind: str
     error: str = ""
     traceback: str = ""
     where: str = ""
     waiting: bool = False
+    consequence: bool = False
     order: float = 0.0
 
     @property
     def is_consequence(self) -> bool:
         """True for a rank that only noticed that another one had gone or never came."""
-        if self.kind == RAISED:
-            return bool(CONSEQUENCE.search(self.error))
-        return self.kind == TIMED_OUT and self.waiting
+        return self.consequence or (self.kind == TIMED_OUT and self.waiting)
 
 
 class RankFailure(RuntimeError):
@@ -92,8 +86,13 @@ def judge(ends: list[End], timeout: float) -> tuple[int | None, str, str]:
         rank = odd[0] if len(odd) == 1 else None
         text = f"{_name(returned)} returned while {_name(waited)} still waited in a collective"
         return rank, SKIPPED, text
-    text = f"{_name(waited)} waited for each other: the ranks did not enter the same collectives"
-    return None, TIMED_OUT, f"{text} within {timeout:g} s"
+    raised = [r for r in waited if ends[r].kind == RAISED]
+    if raised:
+        # Everybody lost somebody: the first to say so is the best lead there is.
+        first = min(raised, key=lambda r: ends[r].order)
+        return first, RAISED, f"rank {first} {_died(ends[first])}"
+    text = f"{_name(waited)} waited for each other for {timeout:g} s: they did not enter the same collectives"
+    return None, TIMED_OUT, text
 
 
 def _name(ranks: list[int]) -> str:
@@ -103,7 +102,8 @@ def _name(ranks: list[int]) -> str:
 
 
 def _died(end: End, length: int = 300) -> str:
-    error = end.error.splitlines()[0] if end.error else ""
+    error = next((line for line in end.error.splitlines() if line.strip()), "")
+    error = "".join(c for c in error if c.isprintable())
     error = error if len(error) <= length else error[:length] + " ..."
     return {
         RAISED: f"raised {error}",

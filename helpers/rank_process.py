@@ -41,8 +41,14 @@ class Job:
 
 def main(rank: int, job: Job, lifeline, status) -> None:
     """Run one rank from first to last; never returns."""
-    # The parent ends its ranks itself; Ctrl-C reaches the whole process group.
+    own_pid = os.getpid()
+    # A process group of its own: the parent ends the rank with all that it started (data loader workers),
+    # and Ctrl-C reaches the parent only.
+    if hasattr(os, "setsid"):
+        os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A rank starts processes as under torchrun; the fork server it comes from would import torch for each.
+    multiprocessing.set_start_method(None, force=True)
     done = threading.Event()
     threading.Thread(target=_end_with_parent, args=(lifeline, done, job.folder), daemon=True).start()
     folder = Path(job.folder)
@@ -52,7 +58,8 @@ def main(rank: int, job: Job, lifeline, status) -> None:
     try:
         _work(rank, job, folder, status)
     except BaseException as error:  # SystemExit too: a rank that exits has no result
-        _report(error, folder / f"{rank}.error")
+        if os.getpid() == own_pid:
+            _report(error, folder / f"{rank}.error")
         _leave(1)
     done.set()
     status.send_bytes(DONE)
@@ -87,7 +94,10 @@ def _work(rank: int, job: Job, folder: Path, status) -> None:
         device_id=device,
     )
     status.send_bytes(READY)
+    own_pid = os.getpid()
     result = function(rank, job.ranks, **arguments)
+    if os.getpid() != own_pid:
+        _leave(0)  # a fork of the rank came back from f: only the rank itself answers
     try:
         torch.save(result, folder / f"{rank}.partial")
     except Exception as error:
@@ -116,14 +126,17 @@ def _end_with_parent(lifeline, done: threading.Event, folder: str) -> None:
     gone = multiprocessing.connection.wait([lifeline, parent.sentinel])
     if parent.sentinel in gone:
         shutil.rmtree(folder, ignore_errors=True)
+        if hasattr(os, "killpg"):
+            os.killpg(0, signal.SIGKILL)
     os._exit(0 if done.is_set() else 3)
 
 
 def _write_to_files(folder: Path, rank: int) -> None:
     for number, name in ((1, "out"), (2, "err")):
         handle = os.open(folder / f"{rank}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.dup2(handle, number)
-        os.close(handle)
+        if handle != number:  # equal where the caller had closed its own streams
+            os.dup2(handle, number)
+            os.close(handle)
         stream = open(number, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
         setattr(sys, "stdout" if number == 1 else "stderr", stream)
     if hasattr(signal, "SIGUSR1"):
@@ -132,15 +145,45 @@ def _write_to_files(folder: Path, rank: int) -> None:
 
 
 def _report(error: BaseException, path: Path) -> None:
-    # Consequences of another rank's death may be wrapped in errors of the caller's own: keep the chain.
-    chain, link = [], error
-    while link is not None and len(chain) < 10:
-        chain.append(f"{type(link).__name__}: {link}")
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    text = "".join(traceback.format_exception(error))
+    report = {
+        "error": _in_words(error),
+        "consequence": any(is_consequence(link) for link in _chain(error)),
+        "traceback": "".join(traceback.format_exception(error)),
+        "time": time.time(),
+    }
     partial = path.with_suffix(".report")
-    partial.write_text(json.dumps({"chain": chain, "traceback": text, "time": time.time()}))
+    partial.write_text(json.dumps(report))
     os.replace(partial, path)
+
+
+def _in_words(error: BaseException) -> str:
+    """Type and message; also of an error that cannot describe itself."""
+    try:
+        message = str(error).strip()
+    except Exception as broken:
+        message = f"(its message raised {type(broken).__name__})"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and what it was raised from: callers wrap what torch raises in errors of their own."""
+    chain: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in chain:
+        chain.append(link)
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return chain
+
+
+def is_consequence(error: BaseException) -> bool:
+    """Does torch.distributed say here that another rank has gone or never came?
+
+    Only its own error types count, and gloo's texts, which name their source file: an error of the
+    caller's that speaks of a closed connection is a cause.
+    """
+    if type(error).__name__.startswith("Dist") and isinstance(error, RuntimeError):
+        return True
+    return type(error) is RuntimeError and "gloo/transport/" in _in_words(error)
 
 
 def _leave(code: int) -> None:

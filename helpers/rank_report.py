@@ -33,10 +33,9 @@ def how_it_ended(rank: int, exitcode: int | None, late: bool, folder: Path) -> E
         return End(RETURNED)
     error = folder / f"{rank}.error"
     if error.exists():
-        report = json.loads(error.read_text())
-        first, *rest = report["chain"]
-        text = first if not rest else f"{first} (from {'; '.join(rest)})"
-        return End(RAISED, text, report["traceback"], order=report["time"])
+        told = json.loads(error.read_text())
+        details = {"consequence": told["consequence"], "order": told["time"]}
+        return End(RAISED, told["error"], told["traceback"], **details)
     if late:
         where, waiting = _position(_read(folder / f"{rank}.stack"))
         return End(TIMED_OUT, where=where, waiting=waiting)

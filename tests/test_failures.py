@@ -31,6 +31,9 @@ ROWS = [
     (faults.exits_silently, {}, CULPRIT, "exited without a result", "(exit code 0)", []),
     (faults.calls_sys_exit, {}, CULPRIT, "raised", "rank 2 raised SystemExit", []),
     (faults.one_raises_alone, {}, CULPRIT, "raised", "no need to meet", [0, 1, 3]),
+    (faults.loses_a_download, {}, CULPRIT, "raised", "rank 2 raised OSError: Connection reset", []),
+    (faults.wraps_the_loss_of_another, {}, CULPRIT, "raised", "rank 2 raised ValueError: this batch", []),
+    (faults.raises_without_words, {}, CULPRIT, "raised", "rank 2 raised Mute: (its message", [0, 1, 3]),
     (
         faults.waits_alone,
         {},
@@ -70,6 +73,12 @@ def check_failure(fault, told, rank, kind, words, kept):
 @pytest.mark.parametrize(("fault", "told", "rank", "kind", "words", "kept"), ROWS, ids=NAMES)
 def test_failure_row(fault, told, rank, kind, words, kept):
     check_failure(fault, told, rank, kind, words, kept)
+
+
+def test_what_a_rank_started_ends_with_it(tmp_path):
+    with pytest.raises(RankFailure):
+        run(faults.starts_helpers_and_sleeps, ranks=2, backend="gloo", timeout=2, folder=str(tmp_path))
+    assert alive(pids_of_ranks(tmp_path, ranks=2)) == []
 
 
 def test_a_rank_that_raises_shows_its_own_traceback():
@@ -137,7 +146,7 @@ def test_parent_killed(tmp_path):
 def check_kernel_interrupted(folder: Path):
     manager, client = start_new_kernel(kernel_name="python3")
     try:
-        client.execute(textwrap.dedent(WAITS).replace("sys.argv[1]", repr(str(folder))))
+        client.execute(textwrap.dedent(WAITS).replace("sys.argv[1]", repr(str(folder))), stop_on_error=False)
         ranks = pids_of_ranks(folder)
         start = time.monotonic()
         manager.interrupt_kernel()

@@ -71,6 +71,13 @@ def test_cells_are_short_and_compute_or_draw(chapter):
             assert not re.search(r"\brun\(|\bassert\b", cell.source), f"{cell.id}: computes and draws"
 
 
+def test_code_that_is_shown_fits_the_column(chapter):
+    for cell in cells_of(chapter, "code"):
+        for output in cell.outputs:
+            for line in output.get("data", {}).get("text/markdown", "").splitlines():
+                assert len(line) <= 88, f"{cell.id}: {line}"
+
+
 def test_no_habit_that_breaks_on_the_site_or_in_nbval(chapter):
     for cell in cells_of(chapter, "code"):
         tree = ast.parse(cell.source)

@@ -3,8 +3,10 @@
 import os
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -81,6 +83,29 @@ def test_ranks_run_on_one_thread_and_leave_no_process_or_folder(tmp_path, monkey
     assert list(tmp_path.glob("ranks-*")) == []
 
 
+def test_a_fork_of_a_rank_does_not_answer_for_it():
+    assert run(faults.forks_and_returns, ranks=2) == ["rank", "rank"]
+
+
+def test_ranks_start_processes_as_any_program_does():
+    import multiprocessing
+
+    default = multiprocessing.get_context(None).get_start_method()
+    assert run(faults.start_method, ranks=2) == [default, default]
+
+
+def test_threads_may_run_at_the_same_time():
+    main = sys.modules["__main__"]
+    with ThreadPoolExecutor(4) as pool:
+        for results in pool.map(lambda ranks: run(add_ranks, ranks=ranks), [2, 3, 4, 2]):
+            assert len(set(results)) == 1
+    assert sys.modules["__main__"] is main
+
+
+def test_numpys_whole_numbers_are_whole_numbers():
+    assert run(add_ranks, ranks=np.int64(2)) == [3, 3]
+
+
 def test_idle_gpus_are_told(monkeypatch):
     monkeypatch.setattr("helpers.processes.found", lambda: Machine(2, True))
     with pytest.warns(UserWarning, match="4 ranks but 2 GPUs"):
@@ -109,6 +134,8 @@ REFUSED = [
     ({"f": greet, "ranks": 2, "backend": "nccl"}, ValueError, "leave backend out to use gloo"),
     ({"f": greet, "ranks": 2, "timeout": 0}, ValueError, "timeout=0: expected seconds"),
     ({"f": greet, "ranks": 2, "timeout": float("nan")}, ValueError, "timeout=nan"),
+    ({"f": greet, "ranks": 2, "timeout": 1e9}, ValueError, "expected at most 1e+06 seconds"),
+    ({"f": faults.wants_a_timeout, "ranks": 2}, TypeError, "run() keeps timeout for itself"),
     ({"f": greet, "ranks": 2, "timeout": "5"}, TypeError, "timeout='5'"),
     ({"f": greet, "ranks": 2, "steps": 3}, TypeError, "unexpected keyword argument 'steps'"),
     ({"f": faults.raises, "ranks": 2}, TypeError, "missing a required argument: 'culprit'"),

@@ -3,8 +3,10 @@
 Each does `before` AllReduces on all ranks, then rank `culprit` fails while the others go on.
 """
 
+import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -46,7 +48,9 @@ def skips(rank: int, world_size: int, culprit: int, before: int = 3) -> str:
     return "finished"
 
 
-def sleeps(rank: int, world_size: int, culprit: int, seconds: float, before: int = 3) -> str:
+def sleeps(
+    rank: int, world_size: int, culprit: int, seconds: float, before: int = 3
+) -> str:
     """Rank `culprit` sleeps between two AllReduces."""
     _meet(before)
     if rank == culprit:
@@ -55,7 +59,9 @@ def sleeps(rank: int, world_size: int, culprit: int, seconds: float, before: int
     return "finished"
 
 
-def sends_another_shape(rank: int, world_size: int, culprit: int, size: int = 2**18, before: int = 3) -> str:
+def sends_another_shape(
+    rank: int, world_size: int, culprit: int, size: int = 2**18, before: int = 3
+) -> str:
     """Rank `culprit` brings `size` elements to an AllReduce to which the others bring 4096."""
     _meet(before)
     dist.all_reduce(torch.ones(size if rank == culprit else 4096))
@@ -111,7 +117,9 @@ def reads_environment(rank: int, world_size: int, name: str) -> str | None:
     return os.environ.get(name)
 
 
-def tells_pid_and_sleeps(rank: int, world_size: int, folder: str, seconds: float) -> None:
+def tells_pid_and_sleeps(
+    rank: int, world_size: int, folder: str, seconds: float
+) -> None:
     """Write this rank's process id into `folder`, then sleep: for tests that end the parent."""
     with open(os.path.join(folder, f"{rank}.pid"), "w") as out:
         out.write(str(os.getpid()))
@@ -122,3 +130,59 @@ def tells_pid_and_sleeps(rank: int, world_size: int, folder: str, seconds: float
 def threads(rank: int, world_size: int) -> int:
     """How many threads torch takes on this rank."""
     return torch.get_num_threads()
+
+
+def loses_a_download(rank: int, world_size: int, culprit: int) -> str:
+    """Rank `culprit` raises an error of its own that speaks of a connection; the others meet."""
+    if rank == culprit:
+        raise OSError("Connection reset by peer while downloading data.zip")
+    _meet(1)
+    return "finished"
+
+
+def wraps_the_loss_of_another(rank: int, world_size: int, culprit: int) -> str:
+    """Rank `culprit` raises; the others wrap what torch tells them in an error of their own."""
+    if rank == culprit:
+        raise ValueError("this batch is empty")
+    try:
+        _meet(2)
+    except RuntimeError as error:
+        raise KeyError("training step") from error
+    return "finished"
+
+
+class Mute(Exception):
+    """An error whose message cannot be had."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+def raises_without_words(rank: int, world_size: int, culprit: int) -> str:
+    """Rank `culprit` raises an error that cannot describe itself."""
+    if rank == culprit:
+        raise Mute
+    return "finished"
+
+
+def starts_helpers_and_sleeps(rank: int, world_size: int, folder: str) -> None:
+    """Every rank starts a process of its own, as a data loader does, tells its id, and sleeps."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    with open(os.path.join(folder, f"{rank}.pid"), "w") as out:
+        out.write(str(child.pid))
+    time.sleep(600)
+
+
+def forks_and_returns(rank: int, world_size: int) -> str:
+    """The rank forks, and both processes come back from the function."""
+    return "rank" if os.fork() else "fork"
+
+
+def start_method(rank: int, world_size: int) -> str | None:
+    """How a process that this rank starts would be started."""
+    return multiprocessing.get_start_method()
+
+
+def wants_a_timeout(rank: int, world_size: int, timeout: float) -> float:
+    """A parameter that run() keeps for itself."""
+    return timeout

@@ -22,9 +22,17 @@ LAYERS = {
 
 def _model_and_batch(layer: str, dtype: torch.dtype):
     torch.manual_seed(0)
-    layers = (torch.nn.Linear(8, WIDTH), LAYERS[layer](), torch.nn.GELU(), torch.nn.Linear(WIDTH, 4))
+    layers = (
+        torch.nn.Linear(8, WIDTH),
+        LAYERS[layer](),
+        torch.nn.GELU(),
+        torch.nn.Linear(WIDTH, 4),
+    )
     model = torch.nn.Sequential(*layers).double()
-    inputs, labels = torch.randn(SAMPLES, 8, dtype=torch.float64), torch.randint(4, (SAMPLES,))
+    inputs, labels = (
+        torch.randn(SAMPLES, 8, dtype=torch.float64),
+        torch.randint(4, (SAMPLES,)),
+    )
     return model.to(device(), dtype), inputs.to(device(), dtype), labels.to(device())
 
 
@@ -33,7 +41,11 @@ def _flat_gradient(model) -> torch.Tensor:
 
 
 def gradient(
-    rank: int, world_size: int, layer: str = "nothing", dtype: str = "float64", cuts: list[int] | None = None
+    rank: int,
+    world_size: int,
+    layer: str = "nothing",
+    dtype: str = "float64",
+    cuts: list[int] | None = None,
 ) -> torch.Tensor:
     """DDP's gradient of a small network with `layer` in the middle, on this rank's share of 16 samples.
 
@@ -58,7 +70,9 @@ def mean_gradient_over_draws(rank: int, world_size: int, draws: int) -> torch.Te
     ddp = DistributedDataParallel(model)
     for _ in range(draws):
         out = ddp(inputs[rank::world_size])
-        (torch.nn.functional.cross_entropy(out, labels[rank::world_size]) / draws).backward()
+        (
+            torch.nn.functional.cross_entropy(out, labels[rank::world_size]) / draws
+        ).backward()
     return _flat_gradient(model)
 
 
@@ -68,7 +82,9 @@ def masks(rank: int, world_size: int, seed_by_rank: bool) -> list[bool]:
     return (torch.nn.functional.dropout(torch.ones(32), 0.5) > 0).tolist()
 
 
-def ring_and_rank_order(rank: int, world_size: int, elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+def ring_and_rank_order(
+    rank: int, world_size: int, elements: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """float32 noise of all ranks, added up twice: by gloo's AllReduce, and left to right by rank."""
     noise = torch.randn(elements, generator=torch.Generator().manual_seed(rank))
     gathered = [torch.empty_like(noise) for _ in range(world_size)]
@@ -87,15 +103,21 @@ def clipped(
     own = torch.tensor(gradients[rank], dtype=torch.float64, device=device())
     if not after:
         own *= min(1.0, limit / float(own.norm()))
-    model = torch.nn.Linear(len(own), 1, bias=False, dtype=torch.float64, device=device())
-    ddp = DistributedDataParallel(model)  # kept until after backward: without the object nothing is averaged
+    model = torch.nn.Linear(
+        len(own), 1, bias=False, dtype=torch.float64, device=device()
+    )
+    ddp = DistributedDataParallel(
+        model
+    )  # kept until after backward: without the object nothing is averaged
     ddp(own.unsqueeze(0)).sum().backward()
     if after:
         torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
     return model.weight.grad.flatten().tolist()
 
 
-def accumulated_gradient(rank: int, world_size: int, micro_batches: int) -> torch.Tensor:
+def accumulated_gradient(
+    rank: int, world_size: int, micro_batches: int
+) -> torch.Tensor:
     """The gradient of the same 16 samples over `world_size` ranks times `micro_batches` each."""
     model, inputs, labels = _model_and_batch("nothing", torch.float64)
     ddp, parts = DistributedDataParallel(model), world_size * micro_batches
@@ -118,7 +140,11 @@ def torchs_sync_batch_norm(rank: int, world_size: int) -> str:
 
 
 def drift(
-    rank: int, world_size: int, steps: int, average_every: int | None, own_data: bool = True
+    rank: int,
+    world_size: int,
+    steps: int,
+    average_every: int | None,
+    own_data: bool = True,
 ) -> list[float]:
     """SGD without gradient sync: the weights (4,) of every rank after `steps` steps on noisy data of its own.
 

@@ -14,14 +14,21 @@ def _flat(tensors) -> torch.Tensor:
     return torch.cat([t.detach().flatten() for t in tensors]).cpu().clone()
 
 
-def moments(rank: int, world_size: int, steps: int = 3, init_sync: bool = True) -> dict[str, torch.Tensor]:
+def moments(
+    rank: int, world_size: int, steps: int = 3, init_sync: bool = True
+) -> dict[str, torch.Tensor]:
     """A rank's parameters, flat, at each moment of a short run; every rank starts from a seed of its own.
 
     init_sync: False keeps DDP's constructor from sending rank 0's parameters to all ranks.
     The last entry, "buffers", is BatchNorm's running mean after the last forward.
     """
     torch.manual_seed(rank)
-    layers = (torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+    layers = (
+        torch.nn.Linear(8, 16),
+        torch.nn.BatchNorm1d(16),
+        torch.nn.ReLU(),
+        torch.nn.Linear(16, 1),
+    )
     model = torch.nn.Sequential(*layers).to(device())
     held = {"before DDP": _flat(model.parameters())}
     ddp = DistributedDataParallel(model, init_sync=init_sync)
@@ -36,7 +43,9 @@ def moments(rank: int, world_size: int, steps: int = 3, init_sync: bool = True) 
     return held
 
 
-def with_gloo(rank: int, world_size: int, X, y, steps: int, lr: float, average: bool = True) -> torch.Tensor:
+def with_gloo(
+    rank: int, world_size: int, X, y, steps: int, lr: float, average: bool = True
+) -> torch.Tensor:
     """The five moves by hand on a linear model: X (samples, features), y (samples,) float64 arrays.
 
     average: False leaves move 4 out. Returns this rank's weights (features,).
@@ -58,7 +67,10 @@ def with_ddp(rank: int, world_size: int, X, y, steps: int, lr: float) -> torch.T
     X, y = torch.tensor(X, device=device()), torch.tensor(y, device=device())
     model = torch.nn.Linear(X.shape[1], 1, bias=False, dtype=X.dtype, device=device())
     torch.nn.init.zeros_(model.weight)
-    ddp, update = DistributedDataParallel(model), torch.optim.SGD(model.parameters(), lr=lr)
+    ddp, update = (
+        DistributedDataParallel(model),
+        torch.optim.SGD(model.parameters(), lr=lr),
+    )
     for _ in range(steps):
         update.zero_grad()
         error = ddp(X[rank::world_size]).squeeze(1) - y[rank::world_size]
@@ -85,12 +97,20 @@ def stored_bytes(rank: int, world_size: int, sharded: bool) -> dict[str, int]:
     wrapped(torch.ones(2, 64, device=device())).sum().backward()
     update.step()
     own = [getattr(p, "to_local", lambda p=p: p)() for p in model.parameters()]
-    gradients = [getattr(p.grad, "to_local", lambda p=p: p.grad)() for p in model.parameters()]
-    moments = [m for s in update.state.values() for name, m in s.items() if name != "step"]
+    gradients = [
+        getattr(p.grad, "to_local", lambda p=p: p.grad)() for p in model.parameters()
+    ]
+    moments = [
+        m for s in update.state.values() for name, m in s.items() if name != "step"
+    ]
     moments = [getattr(m, "to_local", lambda m=m: m)() for m in moments]
     return {
         name: sum(t.numel() * t.element_size() for t in tensors)
-        for name, tensors in (("parameters", own), ("gradients", gradients), ("moments", moments))
+        for name, tensors in (
+            ("parameters", own),
+            ("gradients", gradients),
+            ("moments", moments),
+        )
     }
 
 
@@ -98,7 +118,9 @@ def rows_seen(rank: int, world_size: int, batch: int, split: bool) -> int:
     """How many samples a rank's model sees when a batch is handed to DDP whole, or cut by the caller."""
     seen = []
     model = torch.nn.Linear(2, 1).to(device())
-    model.register_forward_hook(lambda module, inputs, output: seen.append(len(inputs[0])))
+    model.register_forward_hook(
+        lambda module, inputs, output: seen.append(len(inputs[0]))
+    )
     samples = torch.ones(batch, 2, device=device())
     DistributedDataParallel(model)(samples[rank::world_size] if split else samples)
     return sum(seen)
@@ -135,9 +157,13 @@ def buckets_sent(rank: int, world_size: int, in_no_sync: bool) -> int:
     return len(sent)
 
 
-def average_of_noise(rank: int, world_size: int, elements: int, own_order: bool) -> torch.Tensor:
+def average_of_noise(
+    rank: int, world_size: int, elements: int, own_order: bool
+) -> torch.Tensor:
     """The average of every rank's float32 noise, by AllReduce or summed by each rank in its own order."""
-    noise = torch.randn(elements, generator=torch.Generator().manual_seed(rank)).to(device())
+    noise = torch.randn(elements, generator=torch.Generator().manual_seed(rank)).to(
+        device()
+    )
     if not own_order:
         dist.all_reduce(noise)
         return (noise / world_size).cpu()

@@ -6,30 +6,17 @@ and fails if REQUIRE_BROWSER is 1.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browser import ARGUMENTS, MISSING, browser_path
 from playwright.sync_api import Browser, sync_playwright
 from site_build import NOT_BUILT, SITE, pages
 from site_server import serve
 from site_visit import Visit
 
-NO_BROWSER = "no Chromium or Chrome found; cure: apt install chromium, or set CHROMIUM to its path"
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
 not_run = pytest.StashKey[int]()
-
-
-def browser_path() -> str | None:
-    found = (shutil.which(name) for name in BROWSERS)
-    return os.environ.get("CHROMIUM") or next((path for path in found if path), None)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -43,7 +30,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     needing = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
     for item in needing:
-        item.add_marker(pytest.mark.skip(reason=f"browser checks NOT RUN: {NO_BROWSER}"))
+        item.add_marker(pytest.mark.skip(reason=f"browser checks NOT RUN: {MISSING}"))
     config.stash[not_run] = len(needing)
 
 
@@ -70,7 +57,7 @@ def address(site: Path) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     path = browser_path()
     if path is None:
-        pytest.fail(NO_BROWSER, pytrace=False)
+        pytest.fail(MISSING, pytrace=False)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser

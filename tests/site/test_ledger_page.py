@@ -9,6 +9,7 @@ from playwright.sync_api import Page
 from site_visit import Visit
 
 from helpers.claims import STATUSES, VERDICTS, ledger, proofs, status
+from helpers.references import parts
 
 PAGE = "book/back/claims.html"
 Open = Callable[..., Visit]
@@ -100,16 +101,29 @@ def test_filters_work_from_a_folder(visit: Open, site: Path) -> None:
 
 def test_claim_and_proof_lead_to_each_other(visit: Open, address: str) -> None:
     found = proofs()
-    ids = [row.id for row in ledger() if status(row, found) == "proven"]
     page = visit(f"{address}/{PAGE}").page
-    page.locator(f"#ledger-{ids[0].lower()} a[href*='{ids[0].lower()}']").last.click()
-    page.wait_for_url(f"**/unequal-tokens.html#{ids[0].lower()}")
-    for id_ in ids:
-        margin = page.locator(f".claim-margin a[href$='claims.html#ledger-{id_.lower()}']")
-        assert margin.count() == 1
-        assert margin.get_attribute("aria-label") == f"Claim {id_} in the ledger"
-    page.get_by_role("link", name=f"Claim {ids[0]} in the ledger").first.click()
-    page.wait_for_url(f"**/claims.html#ledger-{ids[0].lower()}")
+    for chapter in {row.chapter for row in ledger() if status(row, found) == "proven"}:
+        ids = [row.id for row in ledger() if row.chapter == chapter and status(row, found) == "proven"]
+        page.locator(f"#ledger-{ids[0].lower()} a[href$='{chapter}.html#{ids[0].lower()}']").click()
+        page.wait_for_url(f"**/{chapter}.html#{ids[0].lower()}")
+        for id_ in ids:
+            margin = page.locator(f".claim-margin a[href$='claims.html#ledger-{id_.lower()}']")
+            assert margin.count() == 1
+            assert margin.get_attribute("aria-label") == f"Claim {id_} in the ledger"
+        page.get_by_role("link", name=f"Claim {ids[0]} in the ledger").first.click()
+        page.wait_for_url(f"**/claims.html#ledger-{ids[0].lower()}")
+
+
+def test_primary_sources_lead_to_their_entries(page: Page) -> None:
+    rows = [row for row in ledger() if parts(row.primary_source)]
+    for row in rows:
+        links = page.locator(f"#ledger-{row.id.lower()} a[href*='references.html#ref-']")
+        keys = [part.key for part in parts(row.primary_source)]
+        assert [link.split("#ref-")[1] for link in links.evaluate_all("all => all.map(a => a.href)")] == keys
+    page.locator("#ledger-a-01 a[href$='#ref-li2020ddp']").click()
+    page.wait_for_url("**/references.html#ref-li2020ddp")
+    page.locator("#ref-li2020ddp a[href$='#ledger-a-01']").click()
+    page.wait_for_url("**/claims.html#ledger-a-01")
 
 
 def test_proofs_and_breaks_say_what_they_are(visit: Open, address: str) -> None:
