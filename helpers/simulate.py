@@ -17,7 +17,7 @@ class DoubleCount(ValueError):
 
 @dataclass
 class Run:
-    """What a simulation leaves: arrays by node, masks [node][chunk], and the masks after each step if traced.
+    """What a simulation leaves: arrays by node, masks [node][chunk], and, traced, all masks by step."""
 
     arrays: list[np.ndarray]
     masks: list[list[int]]

@@ -10,7 +10,7 @@ import pytest
 from notebooks import ROOT
 
 CHAPTER = Path("book/idea/unequal-tokens.ipynb")
-CELLS = 28  # at least; the chapter's code cells that a mutation must leave green, less the ones it turns red
+CELLS = 40  # at least; the chapter's code cells that a mutation must leave green, less the ones it turns red
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_changed_operator_in_a_helper_is_found(copy):
         "world_size + loss_sum / all_tokens",
     )
     failed, _ = failing_cells(copy)
-    assert {cell_number("proof-a27"), cell_number("proof-a35"), cell_number("proof-a26")} <= failed
+    assert {cell_number("proof-a27"), cell_number("proof-a35"), cell_number("proof-real")} <= failed
 
 
 def test_a_removed_assertion_is_found(copy):
@@ -68,7 +68,6 @@ def test_a_removed_assertion_is_found(copy):
     assert len(found) == 1
     replace_once(copy / CHAPTER, found[0], '    "        pass"\n')
     failed, passed = failing_cells(copy)
-    assert failed == {
-        cell_number(name) for name in ("break-a27", "break-a28", "break-a34", "break-a36", "break-a32")
-    }
-    assert passed >= CELLS - 4
+    broken = ("break-a27", "break-a28", "break-a34", "break-a36", "break-wrapper", "break-a32")
+    assert failed == {cell_number(name) for name in broken}
+    assert passed >= CELLS - len(broken)

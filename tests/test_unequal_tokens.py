@@ -11,7 +11,7 @@ from notebooks import ROOT, chapters
 from helpers import controls, text
 from helpers.byte_model import ByteModel
 from helpers.processes import run
-from helpers.ranks import unequal_tokens
+from helpers.ranks import accumulation, optimizers, unequal_tokens, who_divides
 from helpers.token_loss import ALL_TOKENS, OWN_MEAN, TOKEN_MEAN, mean_of_means, scale_loss, spread, token_mean
 
 SHARDS = [spread(100, 250), spread(300, 600)]
@@ -75,8 +75,33 @@ def test_one_denominator_for_the_window():
     windows = [[spread(3, 6), spread(5, 5)], [spread(1, 4), spread(7, 14)]]
     everything = [sum(window, []) for window in windows]
     call = {"ranks": 2, "backend": "gloo", "windows": windows}
-    assert run(unequal_tokens.accumulated, per_window=True, **call) == [float(token_mean(everything))] * 2
-    assert run(unequal_tokens.accumulated, per_window=False, **call)[0] != float(token_mean(everything))
+    assert run(accumulation.accumulated, per_window=True, **call) == [float(token_mean(everything))] * 2
+    assert run(accumulation.accumulated, per_window=False, **call)[0] != float(token_mean(everything))
+
+
+def test_a_wrapper_that_divides_has_to_be_compensated_once():
+    windows = [[spread(3, 6), spread(5, 5)], [spread(1, 4), spread(7, 14)]]
+    mean = float(token_mean([sum(window, []) for window in windows]))
+    call = {"ranks": 2, "backend": "gloo", "windows": windows, "per_window": True, "wrapper_divides": 2}
+    assert run(accumulation.accumulated, **call) == [mean] * 2
+    assert run(accumulation.accumulated, compensate=False, **call) == [mean / 2] * 2
+
+
+def test_the_lines_to_paste():
+    windows = [[spread(3, 6), spread(5, 5)], [spread(1, 4), spread(7, 14)]]
+    mean = float(token_mean([sum(window, []) for window in windows]))
+    assert run(accumulation.take_home, ranks=2, backend="gloo", windows=windows) == [mean] * 2
+    assert run(accumulation.take_home, ranks=2, backend="gloo", windows=[[[]], [[]]]) == [0.0] * 2
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "left"),
+    [("DDP", 2.25), ("DDP, summing hook", 4.5), ("fully_shard", 2.25), ("fully_shard, factor 1", 4.5)],
+)
+def test_who_divides_in_torch(wrapper, left):
+    assert (
+        run(who_divides.who_divides, ranks=2, backend="gloo", means=[2.5, 2.0], wrapper=wrapper) == [left] * 2
+    )
 
 
 def test_a_rank_without_tokens():
@@ -94,30 +119,27 @@ def test_a_rank_without_tokens():
 
 
 def test_ddp_divides_before_it_adds():
-    assert (
-        run(unequal_tokens.halved_where, ranks=2, backend="gloo", value=40000.0) == [(40000.0, math.inf)] * 2
-    )
-    assert run(unequal_tokens.halved_where, ranks=2, backend="gloo", value=2.0**-24) == [(0.0, 2.0**-24)] * 2
+    assert run(who_divides.halved_where, ranks=2, backend="gloo", value=40000.0) == [(40000.0, math.inf)] * 2
+    assert run(who_divides.halved_where, ranks=2, backend="gloo", value=2.0**-24) == [(0.0, 2.0**-24)] * 2
 
 
 def test_adam_hides_what_sgd_and_clipping_show():
     def moved(**options):
         right, shrunk = (
-            run(unequal_tokens.train, ranks=2, backend="gloo", recipe=recipe, steps=10, **options)[0][
-                "weights"
-            ]
+            run(optimizers.train, ranks=2, backend="gloo", recipe=recipe, steps=10, **options)[0]["weights"]
             for recipe in (TOKEN_MEAN, ALL_TOKENS)
         )
         return float((right - shrunk).abs().max())
 
     assert moved(optimizer="Adam") == 0.0
+    assert 0 < moved(optimizer="Adam", unit=1e-6)
     assert moved(optimizer="SGD") > 0.1 and moved(optimizer="Adam", clip=60.0) > 0.01
 
 
 def test_samples_in_step():
     call = {"backend": "gloo", "per_micro_batch": 3}
-    assert run(unequal_tokens.samples_in_step, ranks=2, micro_batches=5, **call) == [30, 30]
-    assert run(unequal_tokens.samples_in_step, ranks=3, micro_batches=1, **call) == [9, 9, 9]
+    assert run(accumulation.samples_in_step, ranks=2, micro_batches=5, **call) == [30, 30]
+    assert run(accumulation.samples_in_step, ranks=3, micro_batches=1, **call) == [9, 9, 9]
 
 
 def test_unknown_recipe_is_named():

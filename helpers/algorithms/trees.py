@@ -41,7 +41,7 @@ def in_order_tree(ranks: int) -> list[int | None]:
 
 
 def second_tree(first: list[int | None]) -> list[int | None]:
-    """Two trees, half of the vector each: a leaf in one is an inner node in the other.
+    """The same tree under other numbers, leaves become inner nodes: mirrored, or shifted for odd K."""
     K = len(first)
     plays = [K - 1 - r if K % 2 == 0 else (r - 1) % K for r in range(K)]
     who = {part: rank for rank, part in enumerate(plays)}
@@ -49,7 +49,7 @@ def second_tree(first: list[int | None]) -> list[int | None]:
 
 
 def double_binary_tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
-    """Two trees, half of the vector each: a rank that is a leaf in one is an inner node in the other.
+    """Two trees, half of the vector each: leaves of one are inner nodes of the other.
 
     segments: parts of each half that follow each other through the tree (pipelining).
     """

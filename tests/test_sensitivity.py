@@ -1,0 +1,159 @@
+"""How small an error does each check of the book notice?
+
+Every chapter is executed here; each time a proof calls a named check with something measured, the check is
+called again with the last number of it nudged, first by one unit in the last place, then by more. The
+smallest nudge that it notices is its grade, and the table below holds it: a check that was weakened to a
+tolerance, or that looks at the first rank only, gets another grade.
+"""
+
+import ast
+import copy
+import math
+from fractions import Fraction
+
+import matplotlib
+import nbformat
+import numpy as np
+import pytest
+import torch
+from notebooks import chapters
+
+# By chapter and check: what it notices in the last number of the first argument that holds one. "bit": one
+# unit in the last place; "rounding": one part in 1e9; "setting": it is told a setting and measures by itself,
+# or the last number is none that it looks at.
+GRADES = {
+    "one-step": {
+        "check_replicas": {"setting"},
+        "check_same_bits": {"bit"},
+        "check_bits_of_one_process": {"bit"},
+        "check_uneven": {"bit"},
+        "check_shuffled": {"setting"},
+        "check_stored": {"bit"},
+        "check_fits": {"setting"},
+        "check_alone": {"bit"},
+        "check_no_traffic": {"bit"},
+        "check_one_average": {"bit"},
+        "check_finite": {"bit"},
+    },
+    "gradient-average": {
+        "check_exact": {"setting"},
+        "check_rung": {"bit"},
+        "check_order_matters": {"setting"},
+        "check_far_apart": {"setting"},
+        "check_masks_differ": {"setting"},
+        "check_layer": {"setting"},
+        "check_clip": {"setting"},
+        "check_example": {"setting"},
+        "check_split": {"setting", "bit"},
+        "check_drift": {"setting"},
+    },
+    "unequal-tokens": {
+        "check_gradient": {"bit"},
+        "check_factor": {"bit"},
+        "check_same": {"rounding"},
+        "check_same_bits": {"bit"},
+        "check_counts_differ": {"setting"},
+        "check_four": {"bit"},
+        "check_left": {"bit"},
+        "check_weights": {"rounding"},
+        "check_gap": {"setting"},
+        "check_averages": {"setting", "bit"},
+        "check_samples": {"bit"},
+    },
+}
+NUDGES = {
+    "bit": lambda x: x + 1 if isinstance(x, int) else math.nextafter(x, math.inf),
+    "rounding": lambda x: x * (1 + 1e-9) if isinstance(x, float) else x,
+}
+
+
+def nudged(thing, nudge):
+    """A copy of `thing` with its last number nudged, or None where it holds no number."""
+    if isinstance(thing, bool) or thing is None:
+        return None
+    if isinstance(thing, Fraction):
+        return thing + Fraction(1, 10**15)
+    if isinstance(thing, int | float):
+        return nudge(thing)
+    if isinstance(thing, np.ndarray):
+        return nudged(torch.from_numpy(thing), nudge)
+    if isinstance(thing, torch.Tensor):
+        if not thing.is_floating_point():
+            return None
+        result = thing.clone()
+        last = result.view(-1)[-1]
+        up = torch.tensor(math.inf, dtype=last.dtype)
+        bit = nudge is NUDGES["bit"]
+        result.view(-1)[-1] = torch.nextafter(last, up) if bit else nudge(last.item())
+        return result
+    if isinstance(thing, dict):
+        for key in reversed(list(thing)):
+            changed = nudged(thing[key], nudge)
+            if changed is not None:
+                return {**thing, key: changed}
+    if isinstance(thing, list | tuple):
+        for i in reversed(range(len(thing))):
+            changed = nudged(thing[i], nudge)
+            if changed is not None:
+                parts = [*thing[:i], changed, *thing[i + 1 :]]
+                return tuple(parts) if isinstance(thing, tuple) else parts
+    return None
+
+
+def notices(check, arguments, options, nudge) -> bool:
+    """Does the check raise AssertionError once the first argument that holds a number is nudged?"""
+    for i, argument in enumerate(arguments):
+        changed = nudged(copy.deepcopy(argument), nudge)
+        if changed is not None:
+            try:
+                check(*arguments[:i], changed, *arguments[i + 1 :], **options)
+            except AssertionError:
+                return True
+            except Exception:
+                return False
+            return False
+    return False
+
+
+matplotlib.use("Agg")
+
+
+class Probe(ast.NodeTransformer):
+    """Replaces check_x(...) by probe(check_x, ...), outside the checks' own definitions."""
+
+    def visit_FunctionDef(self, node):
+        return node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id.startswith("check_"):
+            node.args.insert(0, node.func)
+            node.func = ast.Name("probe", ast.Load())
+        return node
+
+
+def grades_of(path) -> dict[str, set[str]]:
+    """Execute a chapter; the grade of every call of a check in its proofs, by the check's name."""
+    found: dict[str, set] = {}
+
+    def probe(check, *arguments, **options):
+        check(*arguments, **options)
+        noticed = (grade for grade, nudge in NUDGES.items() if notices(check, arguments, options, nudge))
+        grade = next(noticed, "setting")
+        found.setdefault(check.__name__, set()).add(grade)
+
+    names = {"__name__": "chapter", "probe": probe}
+    for cell in nbformat.read(path, as_version=4).cells:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type != "code" or "break" in tags:
+            continue
+        tree = ast.parse(cell.source)
+        if "claim" in tags:
+            tree = ast.fix_missing_locations(Probe().visit(tree))
+        exec(compile(tree, cell.id, "exec"), names)
+    return found
+
+
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_every_check_keeps_its_grade(path):
+    assert grades_of(path) == GRADES[path.stem]
