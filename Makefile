@@ -18,7 +18,7 @@ export TQDM_DISABLE = 1
 
 SOURCES := $(shell find book helpers web -type f ! -name '*.pyc' ! -path '*/.ipynb_checkpoints/*') _config.yml _toc.yml
 
-.PHONY: help book test lab notebooks preview lint bench soak test-gpu clean
+.PHONY: help book test lab notebooks preview lint bench site-report soak test-gpu clean
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -53,6 +53,9 @@ preview: $(VENV)/.installed ## build the site from stored outputs, in seconds
 
 bench: $(VENV)/.installed ## measure what the book promises about itself, as ratios in one run
 	$(BIN)/python tools/bench.py
+
+site-report: $(VENV)/.installed ## what a phone makes of the built site: Lighthouse, median of five (needs node)
+	$(BIN)/python tools/site_report.py
 
 soak: $(VENV)/.installed ## every way to fail, twenty times
 	$(BIN)/python tools/soak.py

@@ -21,6 +21,19 @@
     }
   }
 
+  // Paper cannot be clicked: open what is folded while printing, and fold it again afterwards.
+  const opened = new Set();
+  addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll(".bd-article details:not([open])")) {
+      opened.add(fold);
+      fold.open = true;
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const fold of opened) fold.open = false;
+    opened.clear();
+  });
+
   addEventListener("load", mark);
   addEventListener("resize", mark);
   document.addEventListener("toggle", mark, true); // a <details> that opens shows new boxes

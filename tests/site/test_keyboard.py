@@ -10,35 +10,32 @@ from site_visit import Visit
 Open = Callable[..., Visit]
 
 # Rows and entries are all alike: the first ones stand for the rest, or tabbing would take minutes.
+MORE = 40  # stops that browsers add by themselves: boxes that scroll
 FEWER = "#ledger > li:nth-child(n + 6), .citation-list > div:nth-child(n + 6) { display: none !important }"
 
-# Whatever takes part in the tab order and can be seen. A number in place of an element: elements cannot
-# leave the page.
-STOPS = """() => {
+# Whatever takes part in the tab order, and a note of each stop: was there a ring, could it be seen?
+WATCH = """() => {
   const all = document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']");
-  window.stops = [...all].filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({
-    opacityProperty: true, visibilityProperty: true }) && e.getClientRects().length);
-  return window.stops.map((e) => e.outerHTML.slice(0, 120));
-}"""
-HERE = """() => {
-  const at = document.activeElement, style = getComputedStyle(at);
-  const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
-  return [window.stops.indexOf(at), ring || style.boxShadow !== "none"];
+  const stops = [...all].filter((e) =>
+    e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }));
+  window.seen = {};
+  addEventListener("focusin", ({ target }) => {
+    const style = getComputedStyle(target);
+    const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+    window.seen[stops.indexOf(target)] = ring && parseFloat(style.opacity) > 0.9;
+  });
+  return stops.map((e) => e.outerHTML.slice(0, 120));
 }"""
 
 
 def tab_through(page: Page) -> None:
     page.add_style_tag(content=FEWER)
-    stops = page.evaluate(STOPS)
-    reached, ringless = set(), []
-    for _ in range(len(stops) + 5):  # a few more, for stops that only show with the focus
+    stops = page.evaluate(WATCH)
+    for _ in range(len(stops) + MORE):
         page.keyboard.press("Tab")
-        index, ring = page.evaluate(HERE)
-        reached.add(index)
-        if index >= 0 and not ring:
-            ringless.append(stops[index])
-    assert [stops[i] for i in range(len(stops)) if i not in reached] == []
-    assert ringless == []
+    seen = page.evaluate("seen")
+    assert [stop for i, stop in enumerate(stops) if str(i) not in seen] == []
+    assert [stop for i, stop in enumerate(stops) if not seen[str(i)]] == []
 
 
 def test_every_control_is_reached_and_marked(visit: Open, address: str, page_path: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
+from site_build import pages
 from site_visit import Visit
 
 from helpers.claims import STATUSES, VERDICTS, ledger, proofs, status
@@ -101,25 +102,38 @@ def test_filters_work_from_a_folder(visit: Open, site: Path) -> None:
 
 def test_claim_and_proof_lead_to_each_other(visit: Open, address: str) -> None:
     found = proofs()
+    proven = [row for row in ledger() if status(row, found) == "proven"]
     page = visit(f"{address}/{PAGE}").page
-    for chapter in {row.chapter for row in ledger() if status(row, found) == "proven"}:
-        ids = [row.id for row in ledger() if row.chapter == chapter and status(row, found) == "proven"]
-        page.locator(f"#ledger-{ids[0].lower()} a[href$='{chapter}.html#{ids[0].lower()}']").click()
-        page.wait_for_url(f"**/{chapter}.html#{ids[0].lower()}")
-        for id_ in ids:
-            margin = page.locator(f".claim-margin a[href$='claims.html#ledger-{id_.lower()}']")
-            assert margin.count() == 1
-            assert margin.get_attribute("aria-label") == f"Claim {id_} in the ledger"
-        page.get_by_role("link", name=f"Claim {ids[0]} in the ledger").first.click()
-        page.wait_for_url(f"**/claims.html#ledger-{ids[0].lower()}")
+    links = page.locator("#ledger a").evaluate_all(
+        "all => all.map(a => a.pathname.split('/').pop() + a.hash)"
+    )
+    for row in proven:
+        assert f"{row.chapter}.html#{row.id.lower()}" in links
+    first = proven[0]
+    page.locator(f"#ledger-{first.id.lower()} a[href$='{first.chapter}.html#{first.id.lower()}']").click()
+    page.wait_for_url(f"**/{first.chapter}.html#{first.id.lower()}")
+    page.get_by_role("link", name=f"Claim {first.id} in the ledger").first.click()
+    page.wait_for_url(f"**/claims.html#ledger-{first.id.lower()}")
+
+
+def test_each_proof_has_one_link_to_its_row(visit: Open, address: str) -> None:
+    found = proofs()
+    proven = [row for row in ledger() if status(row, found) == "proven"]
+    for chapter in {row.chapter for row in proven}:
+        (path,) = (path for path in pages() if path.endswith(f"/{chapter}.html"))
+        page = visit(f"{address}/{path}", javascript=False).page
+        links = page.locator(".claim-margin a").evaluate_all("all => all.map(a => [a.hash, a.ariaLabel])")
+        for row in proven:
+            link = [f"#ledger-{row.id.lower()}", f"Claim {row.id} in the ledger"]
+            assert links.count(link) == (row.chapter == chapter), row.id
 
 
 def test_primary_sources_lead_to_their_entries(page: Page) -> None:
-    rows = [row for row in ledger() if parts(row.primary_source)]
-    for row in rows:
-        links = page.locator(f"#ledger-{row.id.lower()} a[href*='references.html#ref-']")
-        keys = [part.key for part in parts(row.primary_source)]
-        assert [link.split("#ref-")[1] for link in links.evaluate_all("all => all.map(a => a.href)")] == keys
+    links = page.locator("#ledger > li").evaluate_all(
+        "all => all.map(row => [...row.querySelectorAll(`a[href*='references.html#ref-']`)].map(a => a.hash))"
+    )
+    for row, found in zip(ledger(), links, strict=True):
+        assert found == [f"#ref-{part.key}" for part in parts(row.primary_source)], row.id
     page.locator("#ledger-a-01 a[href$='#ref-li2020ddp']").click()
     page.wait_for_url("**/references.html#ref-li2020ddp")
     page.locator("#ref-li2020ddp a[href$='#ledger-a-01']").click()

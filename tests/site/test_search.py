@@ -32,7 +32,9 @@ def test_search_finds_the_chapter(visit: Open, address: str, site: Path, path: s
     start = address if base == "http" else site.as_uri()
     words = key_words(site, path)
     seen = visit(f"{start}/search.html?q={words.replace(' ', '+')}")
-    seen.page.wait_for_function("document.querySelector('#search-results .search-summary')?.textContent.match(/found|match/)")
+    seen.page.wait_for_function(
+        "document.querySelector('#search-results .search-summary')?.textContent.match(/found|match/)"
+    )
     found = seen.page.locator("#search-results li > a").evaluate_all("all => all.map(a => a.href)")
     assert any(path in link for link in found[:BEST]), (words, found[:BEST])
     assert seen.foreign == [] and seen.complaints == []

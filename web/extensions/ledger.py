@@ -25,6 +25,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from helpers.claims import LEDGER, Row, ledger, proofs, status
 from helpers.claims_check import problems
+from helpers.references import BIBLIOGRAPHY, parts
 from helpers.terms import TERMS, terms, terms_of
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class LedgerDirective(SphinxDirective):
     placeholder: type[nodes.Element] = ledger_table
 
     def run(self) -> list[nodes.Node]:
-        for table in (LEDGER, TERMS):
+        for table in (LEDGER, TERMS, BIBLIOGRAPHY):
             self.env.note_dependency(str(Path(self.env.srcdir, table)))
         return [self.placeholder()]
 
@@ -88,8 +89,9 @@ def rewrite_counting_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def entries(app: Sphinx, docname: str) -> list[Entry]:
-    """The rows as the page `docname` shows them: with status, terms and the way to the proof."""
+    """The rows as the page `docname` shows them: with status, terms and the ways to proof and sources."""
     known = terms(Path(app.srcdir))
+    references = app.builder.get_relative_uri(docname, app.config.references_page)
     labels = StandardDomain.anonlabels.fget(app.env.get_domain("std"))
     shown = []
     for row, state in rows_with_status(Path(app.srcdir)):
@@ -98,7 +100,9 @@ def entries(app: Sphinx, docname: str) -> list[Entry]:
             page, anchor = labels[row.id.lower()]
             url = app.builder.get_relative_uri(docname, page) + "#" + anchor
             title = app.env.titles[page].astext()
-        shown.append(Entry(row, state, url, title, tuple(terms_of(row, known))))
+        named = parts(row.primary_source, Path(app.srcdir))
+        sources = tuple((part, f"{references}#ref-{part.key}") for part in named)
+        shown.append(Entry(row, state, url, title, sources, tuple(terms_of(row, known))))
     return shown
 
 

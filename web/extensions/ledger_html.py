@@ -10,6 +10,7 @@ from html import escape
 from typing import NamedTuple
 
 from helpers.claims import CHAPTERS, KINDS, STATUSES, VERDICTS, Row
+from helpers.references import Part
 from helpers.terms import Term
 
 SOURCE_NAMES = {"A 7.1": "A, section 7.1", "B": "B, the article"}
@@ -17,12 +18,13 @@ STATUS_NAMES = {"proven": "proven", "told": "told", "open": "open"}
 
 
 class Entry(NamedTuple):
-    """A row with what the page adds to it: the status, the way to the proof, the key terms."""
+    """A row with what the page adds to it: the status, the ways to the proof and the sources, the terms."""
 
     row: Row
     status: str
     proof_url: str
     proof_title: str
+    sources: tuple[tuple[Part, str], ...]
     terms: tuple[Term, ...]
 
 
@@ -138,7 +140,9 @@ def _facts(entry: Entry) -> str:
         + ("" if row.section in row.source else f", {escape(row.section)}"),
         f"<b>Kind:</b> {row.kind}",
     ]
-    if row.primary_source.strip("-"):
+    if entry.sources:
+        facts.append(f"<b>Primary source:</b> {'; '.join(_source(*pair) for pair in entry.sources)}")
+    elif row.primary_source.strip("-"):
         facts.append(f"<b>Primary source:</b> {escape(row.primary_source)}")
     if entry.terms:
         facts.append(f"<b>Terms:</b> {', '.join(_term(term, row.source) for term in entry.terms)}")
@@ -151,6 +155,11 @@ def _proof(entry: Entry) -> str:
         title = f'<a href="{escape(entry.proof_url)}">{escape(entry.proof_title)}</a>'
         return f"<b>{word}:</b> {title}"
     return f"<b>{word}:</b> no proof yet; belongs to the chapter {entry.row.chapter}"
+
+
+def _source(part: Part, url: str) -> str:
+    name = f'<a href="{escape(url)}">{escape(part.name)}</a>' if part.key else ""
+    return name + escape(part.place)
 
 
 def _term(term: Term, source: str) -> str:
