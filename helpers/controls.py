@@ -105,7 +105,8 @@ def describe_deal(samples: int, ranks: int, drop_last: bool) -> str:
         shown = " ".join(f"<b>{i}</b>" if drawn.count(i) > 1 else str(i) for i in share)
         rows += _row(rank, shown)
     found = tally(dealt, samples)
-    words = f"{found['drawn']} drawn of {samples}: {found['twice']} twice (in bold), {found['never']} never."
+    words = f"{found['drawn']} drawn of {samples}: {found['again']} more than once (bold),"
+    words += f" {found['never']} never."
     head = _row("rank", "samples it draws", cell="th")
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table><p>{words}</p>"
 

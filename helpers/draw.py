@@ -32,3 +32,22 @@ def two_curves(steps: list[int], curves: dict[str, list[float]], ylabel: str) ->
     axes.set(xlabel="training step", ylabel=ylabel)
     axes.legend(frameon=False)
     plt.show()
+
+
+def ring_states(states: list[list[list[int]]]) -> None:
+    """States of a collective side by side: a row a rank, a column a chunk, the number of contributions in it.
+
+    Colour deepens with the count; the number is written in every cell.
+    """
+    columns = 4
+    figure, grid = plt.subplots(2, columns, figsize=(6.4, 3.6))
+    for axes in grid.flat:
+        axes.axis("off")
+    for number, (state, axes) in enumerate(zip(states, grid.flat, strict=False)):
+        axes.imshow(state, cmap="Blues", vmin=0, vmax=2 * len(state))
+        for row, counts in enumerate(state):
+            for column, count in enumerate(counts):
+                bold = "bold" if count == len(state) else "normal"
+                axes.text(column, row, str(count), ha="center", va="center", weight=bold)
+        axes.set_title("start" if number == 0 else f"step {number}")
+    plt.show()

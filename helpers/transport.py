@@ -1,13 +1,17 @@
 """Run a schedule with real processes: every transfer is a point-to-point message of torch.distributed."""
 
+from collections.abc import Callable
+
 import torch
 import torch.distributed as dist
 
 from helpers.schedule import Schedule, chunk_sizes
 
 
-def transport(schedule: Schedule, tensor: torch.Tensor) -> int:
+def transport(schedule: Schedule, tensor: torch.Tensor, after_step: Callable[[], None] | None = None) -> int:
     """Run `schedule` on this rank's 1-d `tensor`, in place; returns the bytes this rank sent.
+
+    after_step: called after each step, to look at the tensor in between.
 
     The process group must have as many ranks as the schedule has nodes. Raises ValueError otherwise.
     """
@@ -37,4 +41,6 @@ def transport(schedule: Schedule, tensor: torch.Tensor) -> int:
                 chunks[move.chunk].add_(payload)
             else:
                 chunks[move.chunk].copy_(payload)
+        if after_step:
+            after_step()
     return sent

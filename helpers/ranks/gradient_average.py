@@ -63,16 +63,22 @@ def gradient(
     return _flat_gradient(model)
 
 
-def mean_gradient_over_draws(rank: int, world_size: int, draws: int) -> torch.Tensor:
-    """The dropout network's DDP gradient, averaged over `draws` sets of masks; float64 (parameters,)."""
+def mean_gradient_over_draws(
+    rank: int, world_size: int, draws: int, p: float = 0.3
+) -> torch.Tensor:
+    """The dropout network's DDP gradient, averaged over `draws` sets of masks; float64 (parameters,).
+
+    The share is repeated `draws` times in one batch: every copy gets masks of its own. p: of rank 0; the
+    others drop with probability 0.3.
+    """
     model, inputs, labels = _model_and_batch("dropout", torch.float64)
+    model[1].p = p if rank == 0 else 0.3
     torch.manual_seed(1000 * world_size + rank)
     ddp = DistributedDataParallel(model)
-    for _ in range(draws):
-        out = ddp(inputs[rank::world_size])
-        (
-            torch.nn.functional.cross_entropy(out, labels[rank::world_size]) / draws
-        ).backward()
+    out = ddp(inputs[rank::world_size].repeat(draws, 1))
+    torch.nn.functional.cross_entropy(
+        out, labels[rank::world_size].repeat(draws)
+    ).backward()
     return _flat_gradient(model)
 
 
@@ -83,17 +89,21 @@ def masks(rank: int, world_size: int, seed_by_rank: bool) -> list[bool]:
 
 
 def ring_and_rank_order(
-    rank: int, world_size: int, elements: int
+    rank: int, world_size: int, elements: int, offset: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """float32 noise of all ranks, added up twice: by gloo's AllReduce, and left to right by rank."""
+    """float32 noise of all ranks, added up twice: by gloo's AllReduce, and left to right by rank.
+
+    offset: how many other numbers stand before these in the buffer that AllReduce is given.
+    """
     noise = torch.randn(elements, generator=torch.Generator().manual_seed(rank))
     gathered = [torch.empty_like(noise) for _ in range(world_size)]
     dist.all_gather(gathered, noise)
-    dist.all_reduce(noise)
+    buffer = torch.cat([torch.zeros(offset), noise])
+    dist.all_reduce(buffer)
     total = gathered[0].clone()
     for other in gathered[1:]:
         total += other
-    return noise, total
+    return buffer[offset:].clone(), total
 
 
 def clipped(
@@ -116,16 +126,19 @@ def clipped(
 
 
 def accumulated_gradient(
-    rank: int, world_size: int, micro_batches: int
+    rank: int, world_size: int, micro_batches: int, divide: bool = True
 ) -> torch.Tensor:
-    """The gradient of the same 16 samples over `world_size` ranks times `micro_batches` each."""
+    """The gradient of the same 16 samples over `world_size` ranks times `micro_batches` each.
+
+    divide: False forgets to divide the loss by the number of micro-batches.
+    """
     model, inputs, labels = _model_and_batch("nothing", torch.float64)
     ddp, parts = DistributedDataParallel(model), world_size * micro_batches
     for i in range(micro_batches):
         share = slice(rank * micro_batches + i, None, parts)
         with contextlib.nullcontext() if i == micro_batches - 1 else ddp.no_sync():
             loss = torch.nn.functional.cross_entropy(ddp(inputs[share]), labels[share])
-            (loss / micro_batches).backward()
+            (loss / micro_batches if divide else loss).backward()
     return _flat_gradient(model)
 
 
@@ -140,23 +153,19 @@ def torchs_sync_batch_norm(rank: int, world_size: int) -> str:
 
 
 def drift(
-    rank: int,
-    world_size: int,
-    steps: int,
-    average_every: int | None,
-    own_data: bool = True,
+    rank: int, world_size: int, steps: int, average_every: int | None
 ) -> list[float]:
-    """SGD without gradient sync: the weights (4,) of every rank after `steps` steps on noisy data of its own.
+    """SGD on data of one's own without gradient sync: the weights (4,) of every rank after `steps` steps.
 
-    average_every: average the *weights* over ranks after so many steps (local SGD); None: never.
+    Rank r's data are best fitted by weights of r. average_every: average the *weights* over ranks after so
+    many steps (local SGD), but not after the last one; None: never.
     """
-    draw = torch.Generator().manual_seed(rank if own_data else 0)
+    draw = torch.Generator().manual_seed(rank)
     w = torch.zeros(4, dtype=torch.float64)
     for step in range(1, steps + 1):
         x = torch.randint(-2, 3, (4, 4), generator=draw).double()
-        y = x.sum(1) + torch.randint(-1, 2, (4,), generator=draw)
-        w -= 0.05 * x.T @ (x @ w - y) / 4
-        if average_every and step % average_every == 0:
+        w -= 0.05 * x.T @ (x @ w - x.sum(1) * rank) / 4
+        if average_every and step % average_every == 0 and step < steps:
             dist.all_reduce(w)
             w /= world_size
     return w.tolist()

@@ -10,39 +10,6 @@ from torch.nn.parallel import DistributedDataParallel
 from helpers.rank_process import device
 
 
-def _flat(tensors) -> torch.Tensor:
-    return torch.cat([t.detach().flatten() for t in tensors]).cpu().clone()
-
-
-def moments(
-    rank: int, world_size: int, steps: int = 3, init_sync: bool = True
-) -> dict[str, torch.Tensor]:
-    """A rank's parameters, flat, at each moment of a short run; every rank starts from a seed of its own.
-
-    init_sync: False keeps DDP's constructor from sending rank 0's parameters to all ranks.
-    The last entry, "buffers", is BatchNorm's running mean after the last forward.
-    """
-    torch.manual_seed(rank)
-    layers = (
-        torch.nn.Linear(8, 16),
-        torch.nn.BatchNorm1d(16),
-        torch.nn.ReLU(),
-        torch.nn.Linear(16, 1),
-    )
-    model = torch.nn.Sequential(*layers).to(device())
-    held = {"before DDP": _flat(model.parameters())}
-    ddp = DistributedDataParallel(model, init_sync=init_sync)
-    held["after DDP(model)"] = _flat(model.parameters())
-    update = torch.optim.AdamW(model.parameters(), lr=0.01)
-    for step in range(steps):
-        update.zero_grad()
-        ddp(torch.randn(4, 8).to(device())).pow(2).mean().backward()
-        update.step()
-        held[f"after step {step + 1}"] = _flat(model.parameters())
-    held["buffers"] = model[1].running_mean.cpu()
-    return held
-
-
 def with_gloo(
     rank: int, world_size: int, X, y, steps: int, lr: float, average: bool = True
 ) -> torch.Tensor:
@@ -92,7 +59,8 @@ def stored_bytes(rank: int, world_size: int, sharded: bool) -> dict[str, int]:
         fully_shard(model, mesh=init_device_mesh(device().type, (world_size,)))
         wrapped = model
     else:
-        wrapped = DistributedDataParallel(model)
+        # By default DDP keeps buckets as large as the gradients beside them; as views they cost nothing.
+        wrapped = DistributedDataParallel(model, gradient_as_bucket_view=True)
     update = torch.optim.Adam(model.parameters())
     wrapped(torch.ones(2, 64, device=device())).sum().backward()
     update.step()
@@ -126,35 +94,64 @@ def rows_seen(rank: int, world_size: int, batch: int, split: bool) -> int:
     return sum(seen)
 
 
-def collectives_in_forward(rank: int, world_size: int, coupled: bool) -> int:
-    """Collectives between the start of a forward and its loss; `coupled` compares samples across ranks."""
-    model = DistributedDataParallel(torch.nn.Linear(4, 4).to(device()))
-    inputs = torch.ones(2, 4, device=device()) * (rank + 1)
-    with CommDebugMode() as counter:
-        features = model(inputs)
-        if coupled:  # a contrastive loss needs the other ranks' features as negatives
-            others = [torch.empty_like(features) for _ in range(world_size)]
-            dist.all_gather(others, features.detach())
-            (features @ torch.cat(others).T).logsumexp(1).mean()
-        else:
-            features.pow(2).mean()
-    return counter.get_total_counts()
+def losses_of_one_share(
+    rank: int, world_size: int, coupled: bool
+) -> tuple[list[int], float, float]:
+    """The collectives of DDP's first three forwards, this rank's loss inside the group, and the loss of the
+    same share in a process of its own.
+
+    coupled: a contrastive loss, which takes its negatives from every rank's features.
+    """
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 4).to(device())
+    share = torch.randn(2, 4, generator=torch.Generator().manual_seed(rank)).to(
+        device()
+    )
+
+    def loss(features, negatives):
+        return (
+            (features @ negatives.T).logsumexp(1).mean()
+            if coupled
+            else features.pow(2).mean()
+        )
+
+    alone = model(share)
+    ddp, counts = DistributedDataParallel(model), []
+    for _ in range(3):
+        with CommDebugMode() as counter:
+            features = ddp(share)
+        counts.append(counter.get_total_counts())
+        features.sum().backward()
+    others = [torch.empty_like(features) for _ in range(world_size)]
+    dist.all_gather(others, features.detach())
+    together = loss(features, torch.cat(others))
+    return counts, together.item(), loss(alone, alone.detach()).item()
 
 
-def buckets_sent(rank: int, world_size: int, in_no_sync: bool) -> int:
-    """AllReduces that one backward starts, counted by DDP's own communication hook."""
+def gradient_and_own(
+    rank: int, world_size: int, in_no_sync: bool
+) -> tuple[list[float], list[float], int]:
+    """The gradient under DDP, plain autograd's gradient of the same share, and the AllReduces started.
+
+    AllReduces are counted by DDP's own communication hook.
+    """
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
-    sent, model = [], DistributedDataParallel(torch.nn.Linear(4, 1).to(device()))
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1, bias=False).to(device())
+    share = torch.randint(-4, 5, (2, 4), generator=torch.Generator().manual_seed(rank))
+    share = share.float().to(device())
+    (own,) = torch.autograd.grad(model(share).pow(2).sum(), model.weight)
+    sent, ddp = [], DistributedDataParallel(model)
 
     def hook(state, bucket):
         sent.append(bucket.index())
         return allreduce_hook(None, bucket)
 
-    model.register_comm_hook(None, hook)
-    with model.no_sync() if in_no_sync else contextlib.nullcontext():
-        model(torch.ones(2, 4, device=device())).sum().backward()
-    return len(sent)
+    ddp.register_comm_hook(None, hook)
+    with ddp.no_sync() if in_no_sync else contextlib.nullcontext():
+        ddp(share).pow(2).sum().backward()
+    return model.weight.grad.flatten().tolist(), own.flatten().tolist(), len(sent)
 
 
 def average_of_noise(
