@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.network import Network
+from helpers.network import Network, flat
 from helpers.schedule import Schedule
 
 
@@ -45,6 +45,11 @@ def price(schedule: Schedule, total_bytes: float, network: Network) -> Price:
         clock = after
         phases[step.phase] = float(clock.max())
     return Price(float(clock.max()) if schedule.steps else 0.0, phases)
+
+
+def price_flat(schedule: Schedule, total_bytes: float, alpha: float, bandwidth: float) -> float:
+    """Seconds of `schedule` where every rank has one port of the same kind: the alpha-beta model."""
+    return price(schedule, total_bytes, flat(alpha, bandwidth)).seconds
 
 
 def ring(K: int, M: float, alpha: float, B: float) -> float:

@@ -50,6 +50,18 @@ GRADES = {
         "check_same_sums": {"bit"},
         "check_split": {"bit", "setting"},
     },
+    "ring-allreduce": {
+        "check_bytes": {"setting"},
+        "check_centre": {"setting"},
+        "check_contributions": {"bit"},
+        "check_everybody": {"bit"},
+        "check_halves": {"bit"},
+        "check_links": {"bit"},
+        "check_outcome": {"setting"},
+        "check_same_bytes": {"setting"},
+        "check_same_result": {"setting"},
+        "check_states": {"bit"},
+    },
     "unequal-tokens": {
         "check_gradient": {"bit"},
         "check_factor": {"bit"},
@@ -140,10 +152,11 @@ def grades_of(path) -> dict[str, set[str]]:
     found: dict[str, set] = {}
 
     def probe(check, *arguments, **options):
-        check(*arguments, **options)
+        answer = check(*arguments, **options)
         noticed = (grade for grade, nudge in NUDGES.items() if notices(check, arguments, options, nudge))
         grade = next(noticed, "setting")
         found.setdefault(check.__name__, set()).add(grade)
+        return answer
 
     names = {"__name__": "chapter", "probe": probe}
     for cell in nbformat.read(path, as_version=4).cells:

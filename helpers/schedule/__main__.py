@@ -9,8 +9,7 @@ import sys
 
 from helpers.algorithms import BY_RANKS
 from helpers.count import count
-from helpers.network import flat
-from helpers.price import FORMULAS, price
+from helpers.price import FORMULAS, price_flat
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,13 +23,13 @@ def report(name: str, ranks: int, length: int, itemsize: int, alpha: float, band
     """Steps, bytes and times of one algorithm, ready for JSON."""
     schedule = BY_RANKS[name](ranks)
     moved = count(schedule, length, itemsize)
-    network, formula = flat(alpha, bandwidth), FORMULAS.get(name)
+    formula = FORMULAS.get(name)
     return {
         "algorithm": name,
         "steps": len(schedule.steps),
         "bytes sent by rank": moved.sent.tolist(),
         "bytes by phase": moved.by_phase,
-        "seconds by events": price(schedule, length * itemsize, network).seconds,
+        "seconds by events": price_flat(schedule, length * itemsize, alpha, bandwidth),
         "seconds by formula": formula and formula(ranks, length * itemsize, alpha, bandwidth),
     }
 
