@@ -37,8 +37,8 @@ test: $(VENV)/.installed lint ## lint, unit tests, every chapter against its sto
 	SITE=_build/stored/_build/html $(BIN)/python -m pytest tests/site
 
 lint: $(VENV)/.installed
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/python tools/notebooks.py --check
 
 lab: $(VENV)/.installed ## open the chapters in JupyterLab (with your GPUs, if there are any)

@@ -15,12 +15,20 @@ def mlp_gradient(rank: int, world_size: int) -> torch.Tensor:
     rank this is the reference: the whole batch in one process.
     """
     torch.manual_seed(0)
-    layers = [torch.nn.Linear(32, 64), torch.nn.LayerNorm(64), torch.nn.GELU(), torch.nn.Linear(64, 8)]
+    layers = [
+        torch.nn.Linear(32, 64),
+        torch.nn.LayerNorm(64),
+        torch.nn.GELU(),
+        torch.nn.Linear(64, 8),
+    ]
     model = torch.nn.Sequential(*layers).double()
     inputs = torch.randn(SAMPLES, 32, dtype=torch.float64)
     labels = torch.randint(8, (SAMPLES,))
     return _gradient(
-        model, inputs[rank::world_size], labels[rank::world_size], torch.nn.functional.cross_entropy
+        model,
+        inputs[rank::world_size],
+        labels[rank::world_size],
+        torch.nn.functional.cross_entropy,
     )
 
 
@@ -32,7 +40,12 @@ def integer_gradient(rank: int, world_size: int) -> torch.Tensor:
     torch.nn.init.zeros_(model.bias)
     inputs = torch.randint(-4, 5, (SAMPLES, 8)).float()
     targets = torch.randint(-4, 5, (SAMPLES, 4)).float()
-    return _gradient(model, inputs[rank::world_size], targets[rank::world_size], torch.nn.functional.mse_loss)
+    return _gradient(
+        model,
+        inputs[rank::world_size],
+        targets[rank::world_size],
+        torch.nn.functional.mse_loss,
+    )
 
 
 def _gradient(model, inputs, labels, loss) -> torch.Tensor:

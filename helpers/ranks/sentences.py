@@ -9,7 +9,9 @@ from helpers.text import batch
 from helpers.token_loss import count_all, scale_loss
 
 
-def sentence_gradient(rank: int, world_size: int, lines: list[bytes], recipe: str) -> dict:
+def sentence_gradient(
+    rank: int, world_size: int, lines: list[bytes], recipe: str
+) -> dict:
     """One backward over `lines`, dealt round the ranks like a sampler does: rank r takes lines r, r+K, ...
 
     Returns this rank's valid tokens and the gradient that DDP leaves, flattened (parameters,).
@@ -18,7 +20,9 @@ def sentence_gradient(rank: int, world_size: int, lines: list[bytes], recipe: st
     model = DistributedDataParallel(ByteModel().to(device()))
     inputs, labels = batch(lines[rank::world_size])
     total, tokens = loss_sum(model, inputs.to(device()), labels.to(device()))
-    scale_loss(total, tokens, count_all(tokens, device()), world_size, recipe).backward()
+    scale_loss(
+        total, tokens, count_all(tokens, device()), world_size, recipe
+    ).backward()
     flat = torch.cat([p.grad.flatten() for p in model.parameters()])
     return {"tokens": tokens, "gradient": flat.cpu()}
 
@@ -53,5 +57,7 @@ def train_on_sentences(
         inputs, labels = batch(shard)
         total, tokens = loss_sum(ddp, inputs.to(device()), labels.to(device()))
         update.zero_grad()
-        scale_loss(total, tokens, count_all(tokens, device()), world_size, recipe).backward()
+        scale_loss(
+            total, tokens, count_all(tokens, device()), world_size, recipe
+        ).backward()
         update.step()
