@@ -55,7 +55,7 @@ def describe(tokens: list[int], loss_sums: list[float]) -> str:
             zip(tokens, loss_sums, found["own"], found["weight"], strict=True)
         )
     )
-    head = _row("rank", "tokens", "loss sum", "own mean", "weight of a token / right weight", cell="th")
+    head = _row("rank", "tokens", "loss sum", "own mean", "× right weight", cell="th")
     return (
         f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
         f"<p>mean of means <b>{float(found['mean of means']):.4g}</b>, "

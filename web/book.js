@@ -4,6 +4,7 @@
   const BOXES = {
     ".pst-scrollable-table-container": "Table, scrolls sideways",
     ".math-scroll": "Formula, scrolls sideways",
+    ".live-control": "Table, scrolls sideways",
     ".bd-article pre": "Code or output, scrolls sideways",
   };
 

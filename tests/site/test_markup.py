@@ -78,3 +78,16 @@ def test_links_inside_the_site_arrive(site: Path, page_path: str) -> None:
 def test_site_needs_no_jekyll(site: Path) -> None:
     """GitHub Pages leaves out folders such as _static unless this file is there."""
     assert (site / ".nojekyll").is_file()
+
+
+def test_chinese_words_say_so(site: Path) -> None:
+    """Source A is written in simplified, source B in traditional signs; a screen reader has to know."""
+    first = (site / "book/idea/unequal-tokens.html").read_text(encoding="utf-8")
+    second = (site / "book/idea/one-step.html").read_text(encoding="utf-8")
+    assert '<span lang="zh-Hans">梯度累积时，分母覆盖整个累积窗口及所有卡；使用</span>' in first
+    assert '<span lang="zh-Hant">被均分給每個</span>' in second
+
+
+def test_folded_breaks_have_a_name(site: Path) -> None:
+    text = (site / "book/idea/unequal-tokens.html").read_text(encoding="utf-8")
+    assert "Show the break of A-31" in text and "Show the proof of A-29" in text

@@ -7,6 +7,7 @@ screen readers.
 
 from docutils import nodes
 from ledger import ledger_link
+from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 
 from helpers.claims import ID
@@ -19,6 +20,11 @@ def label_cells(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         tags = [name.removeprefix(TAG) for name in cell["classes"] if name.startswith(TAG)]
         ids = [tag for tag in tags if ID.fullmatch(tag)]
         links = " ".join(ledger_link(app, docname, id_) for id_ in ids)
+        for fold in cell.findall(HideCodeCellNode):
+            # A folded break is otherwise an anonymous bar.
+            words = "the break" if "break" in tags else "the proof" if "claim" in tags else "this cell"
+            words = f"{words} of {' '.join(ids)}" if ids else words
+            fold["prompt_show"], fold["prompt_hide"] = f"Show {words}", f"Hide {words}"
         if "claim" in tags:
             cell.insert(0, _label("proof-label", f"Proof <span>of {links}</span>" if ids else "Proof"))
         if "break" in tags:
