@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -209,11 +208,9 @@ def test_eight_rails_undo_the_0_63_seconds():
     assert [round(s, 4) for s in seconds.values()] == [0.6324, 0.3162, 0.1581, 0.079]
 
 
-def test_a_thousand_ranks_are_priced_in_seconds():
-    start = time.monotonic()
+def test_a_thousand_ranks_are_priced_by_events():
     events = price(ring_allreduce(1024), 1e9, flat(20e-6, 50e9)).seconds
     assert events == pytest.approx(formulas.ring(1024, 1e9, 20e-6, 50e9), rel=1e-12)
-    assert time.monotonic() - start < 10
     assert formulas.ring(16_384, 1e9, 20e-6, 50e9) > events
 
 
