@@ -3,6 +3,7 @@
 python tools/bench.py            all
 python tools/bench.py start-up   how much faster `run` starts four ranks than torchrun does
 python tools/bench.py rounding   DDP on four ranks against one process, in units of eps
+python tools/bench.py schedule   what simulating and pricing a ring costs
 python tools/bench.py page       compressed bytes of a first view of the built chapter (after make test)
 """
 
@@ -12,12 +13,16 @@ import time
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import torch
 
+from helpers.algorithms import ring_allreduce
 from helpers.page import EPS64
+from helpers.price import price_flat
 from helpers.processes import run
 from helpers.ranks.equivalence import integer_gradient, mlp_gradient
 from helpers.ranks.greet import add_ranks
+from helpers.simulate import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5
@@ -60,6 +65,39 @@ def rounding() -> None:
     assert same and exact and error <= 4
 
 
+def schedule() -> None:
+    """A simulated ring of 256 ranks with 1 MiB each against a plain loop; 1,024 ranks priced by events."""
+    ring, data = ring_allreduce(256), [np.ones(2**17) for _ in range(256)]
+    ratios = []
+    for _ in range(REPEATS):
+        start = time.monotonic()
+        simulate(ring, data)
+        middle = time.monotonic()
+        plain_ring(data)
+        ratios.append((middle - start) / (time.monotonic() - middle))
+    print(f"simulating a ring of 256 ranks: {median(ratios):.2f} times a plain loop (goal: at most 2)")
+    start = time.monotonic()
+    price_flat(ring_allreduce(1024), 1e9, 20e-6, 50e9)
+    print(f"pricing a ring of 1,024 ranks by events: {time.monotonic() - start:.1f} s (goal: under 10)")
+    assert median(ratios) <= 2
+
+
+def plain_ring(data: list[np.ndarray]) -> list[np.ndarray]:
+    """The same steps without Schedule and without masks."""
+    K, held = len(data), [array.copy() for array in data]
+    chunks = [np.split(array, K) for array in held]
+    for first, adds in ((0, True), (1, False)):
+        for t in range(K - 1):
+            sent = [chunks[i][(i + first - t) % K].copy() for i in range(K)]
+            for i in range(K):
+                mine = chunks[(i + 1) % K][(i + first - t) % K]
+                if adds:
+                    mine += sent[i]
+                else:
+                    mine[:] = sent[i]
+    return held
+
+
 def page() -> None:
     """Compressed bytes of the first view of every chapter, as a browser receives them, images apart."""
     sys.path.insert(0, str(ROOT / "tests" / "site"))
@@ -82,7 +120,7 @@ def page() -> None:
 
 
 if __name__ == "__main__":
-    parts = {"start-up": start_up, "rounding": rounding, "page": page}
+    parts = {"start-up": start_up, "rounding": rounding, "schedule": schedule, "page": page}
     unknown = set(sys.argv[1:]) - set(parts)
     if unknown:
         sys.exit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
