@@ -140,6 +140,12 @@ def test_breaks_call_the_check_of_their_proof(chapter):
             assert checks and checks <= proofs.get(key, set()), f"{name}: {checks} is no check of {key}"
 
 
+def test_a_chapter_shows_six_proofs_and_folds_the_rest(chapter):
+    tags = [tags_of(cell) for cell in cells_of(chapter, "code")]
+    shown = [t for t in tags if "claim" in t and "hide-cell" not in t]
+    assert 1 <= len(shown) <= 6, f"{len(shown)} proofs are unfolded"
+
+
 def test_every_result_in_the_prose_is_printed_by_a_cell(chapter):
     assert unproven_numbers(chapter) == []
 
