@@ -266,3 +266,10 @@ def test_the_command_line_refuses_in_one_line(arguments, words):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and words in done.stderr
     assert len(done.stderr.splitlines()) == 1 and done.stdout == ""
+
+
+@pytest.mark.parametrize("ranks", (2, 64, 1024))
+def test_at_the_threshold_both_terms_of_the_ring_are_equal(ranks):
+    bytes_ = formulas.threshold(ranks, 20e-6, 50e9)
+    latency, transfer = formulas.ring(ranks, 0, 20e-6, 50e9), formulas.ring(ranks, bytes_, 0, 50e9)
+    assert latency == pytest.approx(transfer, rel=1e-12)
