@@ -43,17 +43,6 @@ def scale_loss(
     raise ValueError(f"recipe={recipe!r}: expected one of {RECIPES}")
 
 
-def token_mean_loss(loss_sum: torch.Tensor, tokens_in_window: int) -> torch.Tensor:
-    """The loss of one micro-batch to call backward() on, with one denominator for the window and all ranks.
-
-    loss_sum: sum of this micro-batch's token losses (reduction="sum"). tokens_in_window: this rank's valid
-    tokens in all micro-batches of the step; counted, and so callable, before the first backward().
-    """
-    all_tokens = torch.tensor(tokens_in_window, device=loss_sum.device)
-    dist.all_reduce(all_tokens)
-    return dist.get_world_size() * loss_sum / all_tokens.clamp(min=1)
-
-
 def spread(tokens: int, loss_sum: float) -> list[float]:
     """Losses of `tokens` tokens that add up to `loss_sum` and are not all alike.
 

@@ -1,22 +1,16 @@
 """The book's formulas become MathML, and whatever would come out wrong fails instead."""
 
-import importlib.util
 import xml.etree.ElementTree as ET
 from types import ModuleType
 
 import pytest
-
-from helpers.claims import ROOT
+from extensions import load_extension
 
 
 @pytest.fixture(scope="module")
 def mathml() -> ModuleType:
     """The Sphinx extension; it lies beside the site's files, not in a package."""
-    spec = importlib.util.spec_from_file_location("mathml", ROOT / "web" / "extensions" / "mathml.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_extension("mathml")
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,16 @@
 """The joined style sheet loses what can match nothing, and nothing else."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-from helpers.claims import ROOT
+from extensions import load_extension
 
 
 @pytest.fixture(scope="module")
 def slim() -> ModuleType:
     """The Sphinx extension; it lies beside the site's files, not in a package."""
-    spec = importlib.util.spec_from_file_location("slim", ROOT / "web" / "extensions" / "slim.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_extension("slim")
 
 
 @pytest.mark.parametrize(
