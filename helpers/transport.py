@@ -21,19 +21,26 @@ def transport(schedule: Schedule, tensor: torch.Tensor, after_step: Callable[[],
             f"{schedule.name}: {schedule.nodes} nodes and a 1-d tensor, not {ranks} ranks and {tensor.ndim}-d"
         )
     chunks = tensor.split(chunk_sizes(len(tensor), schedule.chunks).tolist())
+    aside: list[torch.Tensor] = []  # kept from step to step: fresh memory costs more than the addition
     sent = 0
     for step in schedule.steps:
+        moves = [move for move in step if rank in (move.source, move.destination) and len(chunks[move.chunk])]
+        busy = [move.chunk for move in moves]
         operations, arrivals = [], []
-        for move in step:
-            if rank not in (move.source, move.destination) or not len(chunks[move.chunk]):
-                continue
+        for move in moves:
+            chunk = chunks[move.chunk]
             if move.source == rank:
-                sent += chunks[move.chunk].numel() * tensor.element_size()
-                operations.append(dist.P2POp(dist.isend, chunks[move.chunk], move.destination))
-            else:
-                # What arrives waits aside until the step is over: the chunk may be on its way out as well.
-                arrivals.append((move, torch.empty_like(chunks[move.chunk])))
-                operations.append(dist.P2POp(dist.irecv, arrivals[-1][1], move.source))
+                sent += chunk.numel() * tensor.element_size()
+                operations.append(dist.P2POp(dist.isend, chunk, move.destination))
+                continue
+            # What overwrites arrives in place, unless the chunk is also on its way out or arrives twice.
+            landing = chunk
+            if move.add or busy.count(move.chunk) > 1:
+                if len(arrivals) == len(aside):
+                    aside.append(torch.empty_like(chunks[0]))
+                landing = aside[len(arrivals)][: len(chunk)]
+                arrivals.append((move, landing))
+            operations.append(dist.P2POp(dist.irecv, landing, move.source))
         for request in dist.batch_isend_irecv(operations) if operations else []:
             request.wait()
         for move, payload in arrivals:

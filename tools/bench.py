@@ -4,6 +4,7 @@ python tools/bench.py            all
 python tools/bench.py start-up   how much faster `run` starts four ranks than torchrun does
 python tools/bench.py rounding   DDP on four ranks against one process, in units of eps
 python tools/bench.py schedule   what simulating and pricing a ring costs
+python tools/bench.py transport  the ring sent message by message against gloo's own AllReduce
 python tools/bench.py page       compressed bytes of a first view of the built chapter (after make test)
 """
 
@@ -22,6 +23,7 @@ from helpers.price import price_flat
 from helpers.processes import run
 from helpers.ranks.equivalence import integer_gradient, mlp_gradient
 from helpers.ranks.greet import add_ranks
+from helpers.ranks.schedules import race
 from helpers.simulate import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -98,6 +100,14 @@ def plain_ring(data: list[np.ndarray]) -> list[np.ndarray]:
     return held
 
 
+def transport() -> None:
+    """A ring of point-to-point messages from Python and gloo's all_reduce, in turn."""
+    for ranks, mib in ((2, 16), (2, 64), (4, 16), (4, 64)):
+        told = run(race, ranks=ranks, backend="gloo", timeout=120, mib=mib)[0]
+        ratio = told["ring in Python"] / told["gloo"]
+        print(f"transport, {ranks} ranks, {mib} MiB: {ratio:.2f} times gloo's all_reduce (goal: 1.5)")
+
+
 def page() -> None:
     """Compressed bytes of the first view of every chapter, as a browser receives them, images apart."""
     sys.path.insert(0, str(ROOT / "tests" / "site"))
@@ -120,7 +130,13 @@ def page() -> None:
 
 
 if __name__ == "__main__":
-    parts = {"start-up": start_up, "rounding": rounding, "schedule": schedule, "page": page}
+    parts = {
+        "start-up": start_up,
+        "rounding": rounding,
+        "schedule": schedule,
+        "transport": transport,
+        "page": page,
+    }
     unknown = set(sys.argv[1:]) - set(parts)
     if unknown:
         sys.exit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
