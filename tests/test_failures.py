@@ -1,7 +1,6 @@
 """Every way in which a rank fails, run for real: the call ends in time, names the rank, leaves nothing."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import psutil
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+from helpers.private_network import run_inside
 from helpers.processes import RankFailure, run
 from helpers.ranks import faults
 from helpers.ranks.greet import add_ranks
@@ -169,11 +169,6 @@ def test_kernel_interrupted(tmp_path):
     check_kernel_interrupted(tmp_path)
 
 
-def namespace_command() -> list[str]:
-    """Enters a private network and host name: as root directly, else by a user namespace."""
-    return ["unshare", "-un"] if os.geteuid() == 0 else ["unshare", "-Urun"]
-
-
 @pytest.mark.namespace
 def test_hostname_cannot_be_resolved():
     code = """
@@ -186,14 +181,5 @@ def test_hostname_cannot_be_resolved():
         except socket.gaierror:
             print(socket.gethostname(), run(add_ranks, ranks=4, backend="gloo"))
     """
-    script = f"hostname no-such-host-anywhere; ip link set lo up; exec {shutil.which(sys.executable)} -"
-    done = subprocess.run(
-        [*namespace_command(), "sh", "-c", script],
-        input=textwrap.dedent(code),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "no-such-host-anywhere [10, 10, 10, 10]\n"
-    assert done.stderr == ""
+    told = run_inside(code, before="hostname no-such-host-anywhere;")
+    assert told == "no-such-host-anywhere [10, 10, 10, 10]\n"

@@ -52,26 +52,46 @@ def in_two_halves(
     return numbers.tolist(), torch.cat(gathered).tolist()
 
 
-def wire_bytes(rank: int, world_size: int, elements: int, operation: str) -> int:
-    """Bytes that the loopback interface carries during one collective of float32 `elements`, all ranks together.
+def noisy_sum(
+    rank: int, world_size: int, elements: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """This rank's float32 noise, and the sum of all ranks' that a ring of messages leaves here.
 
-    operation: "all_reduce", "reduce_scatter" or "all_gather". Only meaningful where nobody else uses the
-    interface: in a network namespace of one's own.
+    The noise is sevenths of whole numbers: the same bits on every machine.
+    """
+    draw = torch.Generator().manual_seed(rank)
+    noise = torch.randint(-(10**6), 10**6, (elements,), generator=draw).float() / 7
+    total = noise.clone()
+    transport(ring_allreduce(world_size), total)
+    return noise, total
+
+
+def wire_bytes(
+    rank: int, world_size: int, elements: int, operations: list[str]
+) -> list[int]:
+    """Bytes that the loopback interface carries during each collective, all ranks together.
+
+    operations: "all_reduce", "reduce_scatter" or "all_gather", on float32 vectors of `elements`. Only
+    meaningful where nobody else uses the interface: in a network namespace of one's own.
     """
     whole, own = torch.ones(elements), torch.ones(elements // world_size)
     parts = list(torch.ones(elements).chunk(world_size))
-    dist.barrier()
-    time.sleep(0.2)
-    before = _loopback_bytes()
-    dist.barrier()
-    {
+    calls = {
         "all_reduce": lambda: dist.all_reduce(whole),
         "reduce_scatter": lambda: dist.reduce_scatter(own, parts),
         "all_gather": lambda: dist.all_gather(parts, own),
-    }[operation]()
-    dist.barrier()
-    time.sleep(0.2)
-    return _loopback_bytes() - before
+    }
+    moved = []
+    for operation in operations:
+        dist.barrier()
+        time.sleep(0.2)
+        before = _loopback_bytes()
+        dist.barrier()
+        calls[operation]()
+        dist.barrier()
+        time.sleep(0.2)
+        moved.append(_loopback_bytes() - before)
+    return moved
 
 
 def _loopback_bytes() -> int:
