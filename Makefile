@@ -48,6 +48,7 @@ notebooks: $(VENV)/.installed ## execute the chapters and store their outputs
 	$(BIN)/python tools/notebooks.py
 
 preview: $(VENV)/.installed ## build the site from stored outputs, in seconds
+	@rm -rf _build/preview/_build/html # its pages share a style sheet, so they are written together
 	BOOK_EXECUTE=off $(BIN)/jupyter-book build . -W -n --keep-going --path-output _build/preview
 	@echo "Preview: $(abspath _build/preview/_build/html)/index.html"
 

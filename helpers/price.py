@@ -3,6 +3,9 @@
 The rule of the events: a rank starts a step when it and its partners have finished the one before; what
 shares a port in a step shares its bandwidth; a message costs alpha and the bytes of its busiest port over
 the bandwidth. Hockney (1994) for one message, Thakur et al. (2005) for the collectives.
+
+With `alpha_on_the_way` a message leaves the sender free when its last byte has left, and nobody waits for
+the receiver: alpha is time on the wire, as latency is in LogGP (Alexandrov et al. 1995).
 """
 
 import math
@@ -22,7 +25,7 @@ class Price:
     by_phase: dict[str, float]
 
 
-def price(schedule: Schedule, total_bytes: float, network: Network) -> Price:
+def price(schedule: Schedule, total_bytes: float, network: Network, alpha_on_the_way: bool = False) -> Price:
     """Time of `schedule` for a vector of `total_bytes` bytes, cut into equal chunks, on `network`."""
     chunk = total_bytes / schedule.chunks
     clock, phases = np.zeros(schedule.nodes), {}
@@ -37,11 +40,13 @@ def price(schedule: Schedule, total_bytes: float, network: Network) -> Price:
         bandwidth = np.where(
             across, network.across.bandwidth, network.inside.bandwidth if network.inside else 1.0
         )
-        start = np.maximum(clock[step.source], clock[step.destination])
-        end = start + alpha + np.maximum(load_out, load_in) * chunk / bandwidth
+        start = clock[step.source]
+        if not alpha_on_the_way:
+            start = np.maximum(start, clock[step.destination])
+        gone = start + np.maximum(load_out, load_in) * chunk / bandwidth
         after = clock.copy()
-        np.maximum.at(after, step.source, end)
-        np.maximum.at(after, step.destination, end)
+        np.maximum.at(after, step.source, gone if alpha_on_the_way else gone + alpha)
+        np.maximum.at(after, step.destination, gone + alpha)
         clock = after
         phases[step.phase] = float(clock.max())
     return Price(float(clock.max()) if schedule.steps else 0.0, phases)

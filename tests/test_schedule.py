@@ -17,9 +17,10 @@ from helpers.algorithms.ring import ring_allreduce
 from helpers.algorithms.trees import double_binary_tree_allreduce, in_order_tree, second_tree
 from helpers.count import count
 from helpers.network import Link, Network, flat
+from helpers.player import trace_of
 from helpers.price import FORMULAS, price
 from helpers.processes import run
-from helpers.ranks.schedules import run_by_name
+from helpers.ranks.schedules import run_by_name, run_schedule
 from helpers.schedule import ADD, COPY, Builder, Schedule, chunk_sizes
 from helpers.schedule.__main__ import main
 from helpers.simulate import DoubleCount, check_complete, simulate
@@ -239,6 +240,10 @@ def test_a_new_algorithm_takes_one_writer():
     check_allreduce(schedule, 9)
     assert count(schedule, 9, 4).sent.tolist() == [4 * 36] * 5
     assert price(schedule, 100, flat(1, 100)).seconds == pytest.approx(1 + 4)
+    assert trace_of(schedule)["states"] == [[[1 << rank] for rank in range(5)], [[31]] * 5]
+    for rank, told in enumerate(run(run_schedule, ranks=5, backend="gloo", schedule=schedule, length=9)):
+        assert told["result"].equal(told["reference"]), f"rank {rank}"
+        assert told["sent"] == 4 * 72
 
 
 def test_command_line(capsys):

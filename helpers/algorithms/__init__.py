@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from helpers.algorithms.all_to_all import all_to_all
 from helpers.algorithms.halving_doubling import halving_doubling_allreduce
+from helpers.algorithms.in_network import in_network_allreduce
 from helpers.algorithms.parameter_server import parameter_server
 from helpers.algorithms.rails import hierarchical_allreduce, rails_allreduce
 from helpers.algorithms.ring import (
@@ -29,4 +30,10 @@ BY_RANKS: dict[str, Callable] = {
     "all-to-all": all_to_all,
 }
 
-__all__ = ["BY_RANKS", "hierarchical_allreduce", "rails_allreduce", *(f.__name__ for f in BY_RANKS.values())]
+__all__ = [
+    "BY_RANKS",
+    "hierarchical_allreduce",
+    "in_network_allreduce",
+    "rails_allreduce",
+    *(f.__name__ for f in BY_RANKS.values()),
+]
