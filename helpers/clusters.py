@@ -35,7 +35,8 @@ class Measured:
         return max(self.seconds)
 
     def bus_bandwidth(self, size: int) -> float:
-        """busbw in bytes a second: what a flat ring would have to carry on every link to be as fast."""
+        """busbw in bytes a second: what every rank sends, over the time, if ranks send point to point and
+        each has one link (nccl-tests, PERFORMANCE.md)."""
         return WIRE_FACTOR[self.collective](self.ranks) * size / self.seconds[size]
 
 

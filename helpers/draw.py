@@ -62,7 +62,7 @@ def cost_curves(sizes: list[float], curves: dict[str, list[float]], marks: dict[
     """
     figure, axes = plt.subplots(figsize=(6.4, 3.6))
     for name, seconds in curves.items():
-        (line,) = axes.loglog(sizes, seconds, label=name)
+        (line,) = axes.loglog(sizes, seconds, label=name.replace("binomial-tree", "binomial tree"))
         if name in marks:
             at = float(np.exp(np.interp(np.log(marks[name]), np.log(sizes), np.log(seconds))))
             axes.plot(marks[name], at, "o", color=line.get_color())
@@ -125,7 +125,7 @@ def port_times(panels: dict[str, tuple[list[float], list[float]]]) -> None:
 
 
 def bandwidth_by_ports(squares: dict[int, float], circles: dict[int, float], per_port: float) -> None:
-    """Bus bandwidth in GB/s against ports used a node, beside the straight line of `per_port` GB/s each."""
+    """Bus bandwidth in GB/s against GPUs used a node, beside the straight line of `per_port` GB/s each."""
     figure, axes = plt.subplots()
     ports = sorted(squares)
     axes.loglog(ports, [per_port * p for p in ports], color=GREY, linestyle="--")
@@ -139,7 +139,7 @@ def bandwidth_by_ports(squares: dict[int, float], circles: dict[int, float], per
     for ports_used, value in circles.items():
         place = {"xytext": (-10, 4), "textcoords": "offset points", "ha": "right"}
         axes.annotate(f"{value:.0f}, tuned", (ports_used, value), color=ORANGE, **place)
-    axes.set(xlabel="ports used a node", ylabel="busbw, GB/s", xlim=(0.85, 10), ylim=(38, 520))
+    axes.set(xlabel="GPUs used a node", ylabel="busbw, GB/s", xlim=(0.85, 10), ylim=(38, 520))
     axes.xaxis.set_major_locator(FixedLocator(ports))
     axes.yaxis.set_major_locator(FixedLocator([per_port * p for p in ports]))
     for axis in (axes.xaxis, axes.yaxis):

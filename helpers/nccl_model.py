@@ -3,7 +3,9 @@
 NCCL decides by a model, and this is the part of it that prices Ring and Tree with the protocol Simple on
 several nodes of NVLink GPUs of the Hopper generation (src/graph/tuning.cc, version 2.30.7): a latency that
 is paid once, one for each hop inside a node and one for each hop across, and a bandwidth. Left out: the
-protocols LL and LL128, NVLS, CollNet, limits of a channel, and what the topology adds to a hop across.
+protocols LL and LL128, NVLS and NVLSTree (which H100s with NVSwitch often take), CollNet, limits of a
+channel, what the topology adds to a hop across, and the cost of posting to the network, which on AMD hosts
+raises the ring's hop inside to 6 microseconds.
 """
 
 from dataclasses import dataclass

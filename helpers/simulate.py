@@ -1,7 +1,8 @@
 """Run a schedule on numpy arrays, and keep account of whose contributions are in every chunk.
 
 A contribution is one bit: bit r of a mask says that rank r's numbers are in. With data of all ones a
-chunk that was added twice can look right; its mask cannot.
+chunk from which somebody is missing can look right; its mask cannot. A mask does not count, so an addition
+of what is already in is refused, unless `strict` is off.
 """
 
 from dataclasses import dataclass, field

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from helpers import fit, nccl_model, price
 from helpers.algorithms import (
     BY_RANKS,
+    halving_doubling_allreduce,
     hierarchical_allreduce,
     in_network_allreduce,
     rails_allreduce,
@@ -21,6 +22,7 @@ from helpers.clusters import FOLDER, measured
 from helpers.load import busiest_port, load
 from helpers.models import LLAMA3_8B, LLAMA3_70B
 from helpers.network import Link, Network, flat
+from helpers.pipeline import pipelined
 from helpers.simulate import check_complete, simulate
 
 GRADIENT = 2 * LLAMA3_8B.parameters
@@ -83,6 +85,23 @@ def test_a_switch_that_adds_gives_the_sum_and_half_the_bytes_across(nodes, gpus)
 def test_a_switch_needs_nodes_and_gpus():
     with pytest.raises(ValueError, match="in-network-allreduce: nodes=0"):
         in_network_allreduce(0, 2)
+
+
+def test_a_pipeline_goes_from_the_sum_of_its_phases_to_the_longest_resource():
+    phases = [("NVLink", 1.0), ("network", 4.0), ("NVLink", 1.0)]
+    assert pipelined(phases, 1) == 6
+    assert pipelined(phases, 2) == pytest.approx(5.0)  # 0.5 + 2 + 2 + 0.5, worked out by hand
+    assert 4 < pipelined(phases, 100) < 4.1
+    assert pipelined([("NVLink", 3.0), ("network", 1.0), ("NVLink", 3.0)], 100) < 6.1
+    with pytest.raises(ValueError, match="pieces=0"):
+        pipelined(phases, 0)
+
+
+def test_far_partners_first_send_the_largest_halves_across():
+    network = Network(Link(0, 50e9), Link(0, 450e9), gpus=8)
+    near = load(halving_doubling_allreduce(64), 64.0, network).across_out.max()
+    far = load(halving_doubling_allreduce(64, far_first=True), 64.0, network).across_out.max()
+    assert (near, far) == (2 * (4 + 2 + 1), 2 * (32 + 16 + 8))
 
 
 def test_node_bound_holds_for_every_algorithm_that_ships():

@@ -92,6 +92,11 @@ def test_double_trees(ranks):
     assert len(inner[0] & inner[1]) <= (0 if ranks % 2 == 0 else 1), "a rank does the work of both trees"
 
 
+@pytest.mark.parametrize("ranks", (1, 2, 5, 8, 16))
+def test_halving_doubling_far_first(ranks):
+    check_allreduce(halving_doubling_allreduce(ranks, far_first=True), 37)
+
+
 def test_the_seven_states_of_the_ring_of_four():
     """The picture of the source: contributions in each chunk of each rank, before and after each step."""
     trace = simulate(ring_allreduce(4), integers(4, 8), trace=True).trace
@@ -121,7 +126,7 @@ BAD = [
     (lambda: ring_allreduce(0), "ring-allreduce: ranks=0: expected a whole number of at least 1"),
     (lambda: ring_allreduce(2.5), "ranks=2.5"),
     (lambda: halving_doubling_allreduce(-1), "halving-doubling-allreduce: ranks=-1"),
-    (lambda: rails_allreduce(2, 4, 5), "rails=5: expected 1 to 4"),
+    (lambda: rails_allreduce(2, 4, 5), "rings=5: expected 1 to 4"),
     (lambda: rails_allreduce(0, 4, 1), "nodes=0"),
     (lambda: hierarchical_allreduce(2, 0), "gpus=0"),
     (lambda: parameter_server(3, 0), "servers=0"),
@@ -256,13 +261,46 @@ def test_command_line(capsys):
     assert main(["double-binary-tree-allreduce", *options]) == 0
 
 
+def test_the_command_line_prints_what_can_be_read_and_json_all_of_it(capsys):
+    many = ["ring-allreduce", "--ranks", "17", "--length", "1e2", "--bandwidth", "3e9"]
+    assert main(many) == 0  # 15 chunks of 6 and 2 of 5: a rank does not send two neighbouring ones
+    printed = capsys.readouterr().out
+    assert "bytes sent by rank:   752 to 760\n" in printed
+    assert main([*many, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (len(told["bytes sent by rank"]), sum(told["bytes sent by rank"])) == (17, 2 * 16 * 400)
+    exact = 2 * 16 * (20e-6 + 400 / 17 / 3e9)
+    assert told["seconds by formula"] == pytest.approx(exact, rel=1e-12)
+    assert f"seconds by formula:   {exact:.6g}\n" in printed
+    assert main(["parameter-server", "--ranks", "2", "--length", "3"]) == 0
+    printed = capsys.readouterr().out
+    assert "by rank:   [12, 12]\nbytes sent by server: [24]\n" in printed
+
+
+def test_the_command_line_explains_itself(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    told = capsys.readouterr().out
+    assert left.value.code == 0 and told.startswith("usage: python -m helpers.schedule [-h]")
+    example = next(line for line in told.splitlines() if line.startswith("  python -m helpers.schedule"))
+    assert main(example.split()[3:]) == 0 and "elements of each rank's" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ([], "usage: python -m helpers.schedule ALGORITHM [options]; see --list"),
         (["ring"], "algorithm 'ring': expected one of ring-allreduce"),
+        (["--list", "foo"], "--list and algorithm 'foo': expected one of the two"),
+        (["ring-allreduce", "--list"], "--list and algorithm 'ring-allreduce': expected one of the two"),
         (["ring-allreduce", "--ranks", "0"], "ranks=0: expected a whole number"),
-        (["ring-allreduce", "--ranks", "many"], "invalid int value: 'many'"),
+        (["ring-allreduce", "--ranks", "many"], "--ranks: 'many': expected a whole number"),
         (["ring-allreduce", "--length", "-1"], "length=-1"),
+        (["ring-allreduce", "--length", "1.5"], "--length: '1.5': expected a whole number"),
+        (["ring-allreduce", "--length", "1e400"], "--length: '1e400': expected a whole number"),
+        (["ring-allreduce", "--length", "1e15"], "length=1000000000000000: expected at most 1e+15 bytes"),
+        (["ring-allreduce", "--itemsize", "-4"], "itemsize=-4: expected a whole number of bytes, at least 1"),
+        (["ring-allreduce", "--itemsize", "0"], "itemsize=0: expected a whole number of bytes, at least 1"),
         (["ring-allreduce", "--bandwidth", "0"], "bandwidth=0"),
     ],
 )

@@ -20,7 +20,7 @@ def test_two_ranks_move_what_the_ring_says():
 
 @pytest.mark.namespace
 def test_halves_move_half_of_it_but_for_reduce_scatter():
-    """gloo's reduce-scatter is an AllReduce inside: twice the bytes that the ring needs (torch 2.13)."""
+    """gloo's reduce-scatter is made of AllReduces: twice the bytes that a ring needs (torch 2.13)."""
     moved = measured(4, "all_reduce", "all_gather", "reduce_scatter")
     assert moved["all_reduce"] == pytest.approx(6, rel=0.01)
     assert moved["all_gather"] == pytest.approx(3, rel=0.01)

@@ -3,8 +3,10 @@
 from helpers.schedule import ADD, COPY, Builder, Schedule
 
 
-def halving_doubling_allreduce(ranks: int) -> Schedule:
-    """Exchange halves with partners at distance 1, 2, 4, ...; then give the sums back the same way.
+def halving_doubling_allreduce(ranks: int, far_first: bool = False) -> Schedule:
+    """Exchange halves with partners at distance 1, 2, 4, ...; then give the sums back in reverse order.
+
+    far_first: halve with the farthest partners first; the first halves are the largest.
 
     For K that is no power of two, the ranks beyond the largest one below add into a partner first and
     get the result last, at the price of two more steps of the whole vector.
@@ -14,21 +16,22 @@ def halving_doubling_allreduce(ranks: int) -> Schedule:
     extra = range(power, ranks)
     build.step(((r, r - power, c, ADD) for r in extra for c in range(power)), "fold in")
 
-    def exchange(distance: int, phase: str, add: bool) -> None:
+    def exchange(distances: list[int], phase: str, add: bool) -> None:
         """Each rank sends the chunks its partner is responsible for (halving), or all it has (doubling)."""
         moves = []
+        # Once it has halved at `distances`, rank r answers for the chunks that share these bits with r.
+        mask = sum(distances)
         for r in range(power):
-            partner = r ^ distance
+            partner = r ^ distances[-1]
             owner = partner if add else r
-            mask = 2 * distance - 1
-            # After the halving at `distance`, rank r answers for chunks that share r's bits up to it.
             moves += [(r, partner, c, add) for c in range(power) if c & mask == owner & mask]
         build.step(moves, phase)
 
-    distances = [1 << j for j in range(power.bit_length() - 1)]
-    for distance in distances:
-        exchange(distance, "halving", ADD)
-    for distance in reversed(distances):
-        exchange(distance, "doubling", COPY)
+    order = [1 << j for j in range(power.bit_length() - 1)]
+    order = order[::-1] if far_first else order
+    for step in range(len(order)):
+        exchange(order[: step + 1], "halving", ADD)
+    for step in reversed(range(len(order))):
+        exchange(order[: step + 1], "doubling", COPY)
     build.step(((r - power, r, c, COPY) for r in extra for c in range(power)), "hand out")
     return build.finish()

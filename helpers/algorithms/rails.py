@@ -1,24 +1,26 @@
 """Several nodes with several GPUs: rings that use every port, and the hierarchical AllReduce.
 
-Rank r is GPU r mod g of node r // g; each GPU has a network port of its own (a rail).
+Rank r is GPU r mod g of node r // g, and each GPU has a network port of its own. A rail is the network
+that joins the ports of the same number of all nodes.
 """
 
 from helpers.schedule import ADD, COPY, Builder, Schedule
 
 
-def rails_allreduce(nodes: int, gpus: int, rails: int) -> Schedule:
-    """`rails` rings over all n g ranks, each with its part of the vector and its own order inside a node.
+def rails_allreduce(nodes: int, gpus: int, rings: int) -> Schedule:
+    """`rings` rings over all n g ranks, each with its part of the vector and its own order inside a node.
 
-    Ring r enters every node at GPU r and leaves it at GPU r - 1, so each network port carries one ring.
-    rails=1 is the plain ring. Raises ValueError for rails outside 1 to gpus.
+    Ring r enters every node at GPU r and leaves it at GPU r - 1, so each network port serves one ring out
+    and one in. Its hops across change the rail; NCCL would go back to the port of entry, over NVLink.
+    rings=1 is the plain ring. Raises ValueError for rings outside 1 to gpus.
     """
     name = "rails-allreduce"
     _check(name, nodes, gpus)
-    if not 1 <= rails <= gpus:
-        raise ValueError(f"{name}: rails={rails}: expected 1 to {gpus}, one a port")
+    if not 1 <= rings <= gpus:
+        raise ValueError(f"{name}: rings={rings}: expected 1 to {gpus}, one a port")
     K = nodes * gpus
-    build = Builder(name, K, K * rails)
-    orders = [[n * gpus + (r + j) % gpus for n in range(nodes) for j in range(gpus)] for r in range(rails)]
+    build = Builder(name, K, K * rings)
+    orders = [[n * gpus + (r + j) % gpus for n in range(nodes) for j in range(gpus)] for r in range(rings)]
     for phase, shift, add in (("reduce-scatter", 0, ADD), ("all-gather", 1, COPY)):
         for t in range(K - 1):
             moves = [

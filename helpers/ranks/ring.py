@@ -8,12 +8,18 @@ import torch.distributed as dist
 
 from helpers.algorithms.ring import ring_allreduce
 from helpers.rank_process import device
+from helpers.schedule import Schedule
 from helpers.transport import transport
 
 
-def total(rank: int, world_size: int, root_only: bool = False) -> int:
-    """What this rank holds after an AllReduce of 1, 2, ..., K, or after a Reduce to rank 0."""
-    number = torch.tensor(rank + 1, device=device())
+def total(
+    rank: int, world_size: int, root_only: bool = False, number: int | None = None
+) -> int:
+    """What this rank holds after an AllReduce, or a Reduce to rank 0.
+
+    Every rank brings `number`; without one, rank r brings r + 1.
+    """
+    number = torch.tensor(rank + 1 if number is None else number, device=device())
     if root_only:
         dist.reduce(number, dst=0)
     else:
@@ -21,15 +27,18 @@ def total(rank: int, world_size: int, root_only: bool = False) -> int:
     return int(number)
 
 
-def states(rank: int, world_size: int) -> list[list[int]]:
-    """This rank's chunks before the first step of a real ring AllReduce and after every step.
+def states(
+    rank: int, world_size: int, schedule: Schedule | None = None
+) -> list[list[int]]:
+    """This rank's chunks before the first step of a real run and after every step.
 
-    Rank r brings the number 2^r in every chunk, so a chunk's value *is* the set of ranks that are in it.
+    Rank r brings the number 2^r in every chunk, so that a chunk says who is in it. Runs `schedule`,
+    or a ring AllReduce.
     """
     chunks = torch.full((world_size,), 2**rank, dtype=torch.int64)
     seen = [chunks.tolist()]
     transport(
-        ring_allreduce(world_size),
+        schedule or ring_allreduce(world_size),
         chunks,
         after_step=lambda: seen.append(chunks.tolist()),
     )
@@ -38,32 +47,34 @@ def states(rank: int, world_size: int) -> list[list[int]]:
 
 def in_two_halves(
     rank: int, world_size: int, skip_reduce: bool = False
-) -> tuple[list, list]:
-    """The same integers by gloo's AllReduce, and by its reduce-scatter followed by its all-gather."""
+) -> tuple[list, list, list]:
+    """Own integers; their sum by gloo's AllReduce; and by its reduce-scatter, then its all-gather."""
     draw = torch.Generator().manual_seed(rank)
     numbers = torch.randint(-99, 100, (3 * world_size,), generator=draw).double()
     parts = list(numbers.clone().chunk(world_size))
-    own = parts[rank].clone()
+    mine = parts[rank].clone()
     if not skip_reduce:
-        dist.reduce_scatter(own, parts)
-    gathered = [torch.empty_like(own) for _ in range(world_size)]
-    dist.all_gather(gathered, own)
-    dist.all_reduce(numbers)
-    return numbers.tolist(), torch.cat(gathered).tolist()
+        dist.reduce_scatter(mine, parts)
+    gathered = [torch.empty_like(mine) for _ in range(world_size)]
+    dist.all_gather(gathered, mine)
+    total = numbers.clone()
+    dist.all_reduce(total)
+    return numbers.tolist(), total.tolist(), torch.cat(gathered).tolist()
 
 
-def noisy_sum(
+def noisy_sums(
     rank: int, world_size: int, elements: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """This rank's float32 noise, and the sum of all ranks' that a ring of messages leaves here.
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """This rank's float32 noise; all ranks' sum by a ring of messages; and by gloo's AllReduce.
 
     The noise is sevenths of whole numbers: the same bits on every machine.
     """
     draw = torch.Generator().manual_seed(rank)
     noise = torch.randint(-(10**6), 10**6, (elements,), generator=draw).float() / 7
-    total = noise.clone()
-    transport(ring_allreduce(world_size), total)
-    return noise, total
+    by_messages, by_gloo = noise.clone(), noise.clone()
+    transport(ring_allreduce(world_size), by_messages)
+    dist.all_reduce(by_gloo)
+    return noise, by_messages, by_gloo
 
 
 def wire_bytes(
