@@ -1,7 +1,7 @@
 """The alpha-beta explorer: four AllReduces priced by formula, under the reader's own sliders.
 
 explorer.js computes what it shows, with the formulas of helpers/price.py written once more in JavaScript;
-tests/site/test_explorer.py compares the two over a grid. Python holds the start values, limits and labels.
+tests/site/test_explorer_page.py compares the two over a grid. Python holds start values, limits and labels.
 """
 
 from numbers import Real

@@ -136,9 +136,9 @@ function slider(name, values, change) {
   return { box: html("div", { class: "explorer-control" }, html("label", {}, label, input), said), show };
 }
 
-// The plot. Its range of seconds is fixed, so that a curve moves and not the axis. Nothing that the sliders
-// reach is below it; a single server may take 242 days, and curves are cut above it.
-const [FASTEST, SLOWEST] = [-7, 4]; // powers of ten
+// The plot. Its range of seconds is fixed, so that a curve moves and not the axis. It has what networks do:
+// the sliders also reach 0.2 µs, and 242 days for a server. There curves are cut, and an arrow says so.
+const [FASTEST, SLOWEST] = [-6, 3]; // powers of ten
 const SMALLEST = 3; // 1 kB, a hair below 1 KiB
 const WIDE = 560; // pixels: from here on the curves carry their names, below it a legend does
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
@@ -203,16 +203,17 @@ function names({ right, top, bottom, y, bytes }, at, labels) {
 // The ring's floor, and the message at which its two terms are equal: lines below the curves, words above.
 function marks({ wide, left, top, right, bottom, x, y }, at) {
   const floor = ring.latency(at.ranks, 0, at.alpha), edge = threshold(at.ranks, at.alpha, at.bandwidth);
-  const level = y(floor), middle = clamp(x(edge), left, right), inside = middle === x(edge);
-  const lines = [line(left, level, right, level, "explorer-mark")];
-  if (inside) {
-    lines.push(line(middle, top, middle, bottom, "explorer-mark"));
-    lines.push(svg("path", { d: `M${middle} ${y(2 * floor) - 7}l7 7l-7 7l-7 -7z`, class: "explorer-edge" }));
-  }
+  const middle = clamp(x(edge), left, right), inside = middle === x(edge);
+  const level = Math.min(y(floor), bottom), low = level < y(floor), both = y(2 * floor);
+  const lines = low ? [] : [line(left, level, right, level, "explorer-mark")];
+  if (inside) lines.push(line(middle, top, middle, bottom, "explorer-mark"));
+  if (inside && both <= bottom)
+    lines.push(svg("path", { d: `M${middle} ${both - 7}l7 7l-7 7l-7 -7z`, class: "explorer-edge" }));
   const late = middle > (left + right) / 2; // curves leave the corners top left and bottom right free
   const arrow = inside ? "" : late ? " →" : " ←";
   const named = `${wide ? "the ring’s two terms are equal at " : ""}M* = ${size(edge)}${arrow}`;
-  const flat = (wide ? "ring’s latency floor 2(K − 1)α = " : "ring’s floor ") + time(floor);
+  const flat = (wide ? "ring’s latency floor 2(K − 1)α = " : "ring’s floor ") + time(floor)
+    + (low ? " ↓" : "");
   const flatBelow = level + (level + 18 > bottom ? -9 : 15); // or above, if there is no room
   const words = late
     ? [text(middle - 7, bottom - 8, named, "end"), text(left + 6, level - 8, flat)]
@@ -223,7 +224,7 @@ function marks({ wide, left, top, right, bottom, x, y }, at) {
 // The reader's point. Its words stand above the plot, where no curve can run through them.
 function point({ left, top, right, bottom, x, y }, at, { total }) {
   const px = x(at.message), level = y(total), py = clamp(level, top, bottom);
-  const words = `${size(at.message)}: ${time(total)}${level < top ? " ↑" : ""}`;
+  const words = `${size(at.message)}: ${time(total)}${level < top ? " ↑" : level > bottom ? " ↓" : ""}`;
   const place = clamp(px, left + 54, right - 54);
   return [
     line(px, top - 5, px, bottom, "explorer-cross"),
@@ -240,11 +241,16 @@ function draw(f, at, prices, labels, chosen) {
   return [...axes(f), ...lines, curves(f, at, prices), ...ends, down, across, ...words, ...dot];
 }
 
+// What makes a single server look good where messages are small.
+const ALONE = "parameter-server";
+const NOTE = "* The server’s messages arrive together, for one α; a real server takes them one by one.";
+
 function table(labels) {
   const head = ["Algorithm", "Latency", "Bandwidth", "Total", "× best"];
   const rows = Object.keys(labels).map((algorithm) => {
     const cells = head.slice(1).map(() => html("td"));
-    const name = html("th", { scope: "row" }, sample(algorithm), labels[algorithm]);
+    const name = html("th", { scope: "row" }, sample(algorithm),
+      labels[algorithm] + (algorithm === ALONE ? "*" : ""));
     return { algorithm, cells, row: html("tr", { "data-algorithm": algorithm }, name, ...cells) };
   });
   const top = html("tr", {}, ...head.map((words) => html("th", { scope: "col" }, words)));
@@ -259,7 +265,7 @@ function table(labels) {
     cells[3].textContent = number(total / best.total, LISTED);
     row.classList.toggle("is-chosen", prices[i] === chosen);
   });
-  return { box, show };
+  return { box, note: html("p", { class: "explorer-note" }, NOTE), show };
 }
 
 function render({ model, el }) {
@@ -291,7 +297,7 @@ function render({ model, el }) {
       ...sliders.map(([, { box }]) => box),
       html("div", { class: "explorer-row", role: "group", "aria-label": "Set M to" }, "Set M to",
         ...Object.entries(presets).map(([words, message]) => button(words, { message })))),
-    readout, terms.box);
+    readout, terms.box, terms.note);
 
   function show() {
     const prices = Object.keys(labels).map((algorithm) => price(algorithm, at));

@@ -5,6 +5,10 @@ const TRAVEL = 1100; // milliseconds that a chunk is on its way
 const REST = 450; // milliseconds between two steps, to see what has changed
 const WIDTH = 328; // of the picture: on a phone of 360 pixels one unit is about one pixel
 const LINE = 13; // height of a line of words in a card
+const ONE_ROW = 8; // chunks that lie beside each other in a card
+const LONG = 5; // ranks up to which a chip has room for the word chunk, and may lie over a card
+// By the number of ranks, between their cards: where the words begin, and how many letters a line has.
+const MIDDLE = { 3: [-14, 24], 6: [-2, 14] };
 const ICONS = {
   Play: "M4 2v12l9-6z",
   Pause: "M4 3h3v10H4zM9 3h3v10H9z",
@@ -41,13 +45,22 @@ function headline(trace, at, step) {
   const [upper, lower = 1] = trace.sent[at].split("/");
   const whole = trace.sent[at] === "1" ? "gradient" : "gradients";
   const amount = `${trace.sent[at]} ${Number(upper) < Number(lower) ? "of a gradient" : whole}`;
-  const sent = `${trace.even ? "each rank" : "the busiest"} has sent ${amount}`;
+  const who = trace.even ? "each rank" : "the busiest";
   const place = step ? `${stepOf(trace, step)} · ${phaseOf(trace, step)}` : `before ${stepOf(trace, 1)}`;
-  return `${capital(place)}\n${upper === "0" ? "nothing sent yet" : sent}`;
+  if (upper === "0") return [capital(place), step ? "before it, nothing was sent" : "nothing sent yet"];
+  return [capital(place), at < step ? `before it, ${who} sent ${amount}` : `${who} has sent ${amount}`];
 }
 
-function sentence(trace, step, complete) {
-  if (!step) return "A number counts the ranks whose contributions are in a chunk. Nobody has sent anything.";
+function meaningOf({ ranks, chunks, start }) {
+  const server = start.length > ranks ? " or a server" : "";
+  const above = chunks > ONE_ROW ? "" : "above it the number of the chunk, ";
+  const inside = `${above}inside how many ranks’ contributions are in it`;
+  const card = `Each card is a rank${server}, each box a chunk of its vector`;
+  return `${card}: ${inside}. Each rank holds only its own.`;
+}
+
+function sentence(trace, step) {
+  if (!step) return meaningOf(trace);
   const { moves } = trace.steps[step - 1];
   const pairs = new Map(moves.map(([from, to]) => [`${from} ${to}`, []]));
   for (const [from, to, chunk] of moves) pairs.get(`${from} ${to}`).push(chunk);
@@ -57,27 +70,39 @@ function sentence(trace, step, complete) {
   });
   const adds = moves.filter((move) => move[3]).length;
   const how = { [moves.length]: "Each adds what comes.", 0: "Each overwrites its own with what comes." };
-  const end = complete ? " Now every chunk is complete." : "";
   const what = `${stepOf(trace, step)}, ${phaseOf(trace, step)}: ${clauses.join(", ")}.`;
-  return `${capital(what)} ${how[adds] ?? "Some add, some overwrite."}${end}`;
+  return `${capital(what)} ${how[adds] ?? "Some add, some overwrite."}`;
+}
+
+const labelOf = (chunk, add, mask, short) =>
+  `${short ? "" : "chunk "}${chunk} ${add ? "+" : "="}${members(mask).length}`;
+
+/** What a chip says, in words, as lines of so many letters. */
+function decoded([, , chunk, add], mask, short, wide) {
+  const count = members(mask).length;
+  const inside = `chunk ${chunk} with ${count} rank${count > 1 ? "s" : ""} in it`;
+  const words = `${labelOf(chunk, add, mask, short)}: ${inside}, ${add ? "added" : "copied"}`;
+  return words.match(new RegExp(`.{1,${wide}}(?: |$)`, "g"));
 }
 
 // The picture: where things are.
 
 function planOf({ ranks, chunks, start }) {
-  const columns = chunks > 8 ? Math.ceil(Math.sqrt(chunks)) : chunks;
+  const columns = chunks > ONE_ROW ? Math.ceil(Math.sqrt(chunks)) : chunks;
   const rows = Math.ceil(chunks / columns);
   const cell = { width: Math.min(24, 99 / columns), height: rows > 1 ? Math.min(17, 99 / columns) : 20 };
   const head = (rows > 1 ? 1 : 2) * LINE + 4; // one row has room for the numbers of its chunks
   const card = { width: Math.max(columns * cell.width + 8, 54), height: head + rows * cell.height + 4 };
   const radius = { x: (WIDTH - card.width) / 2 - 2, y: (Math.max(60, 24 + 16 * ranks) * card.height) / 54 };
+  const pair = start.length === 2; // one above the other, and what is said in the middle beside them
+  const x0 = WIDTH * (pair ? 0.36 : 0.5);
   // A ring pressed against the sides, or eight cards would not fit beside and below each other.
   const bend = (value, power) => Math.sign(value) * Math.abs(value) ** power;
   const centres = start.map((_, node) => {
     const turn = (2 * Math.PI * node) / ranks;
-    const x = WIDTH / 2 + radius.x * bend(Math.sin(turn), 0.5);
+    const x = x0 + radius.x * bend(Math.sin(turn), 0.5);
     if (node < ranks) return { x, y: -radius.y * bend(Math.cos(turn), 1.6) };
-    return { x: WIDTH / 2, y: (node - (ranks + start.length - 1) / 2) * (card.height + 12) };
+    return { x: x0, y: (node - (ranks + start.length - 1) / 2) * (card.height + 12) };
   });
   const top = Math.min(...centres.map(({ y }) => y)) - card.height / 2 - 6;
   for (const centre of centres) centre.y -= top;
@@ -87,13 +112,14 @@ function planOf({ ranks, chunks, start }) {
     y: centres[node].y - card.height / 2 + head + (Math.floor(chunk / columns) + 0.5) * cell.height,
   });
   const near = (a, b) => Math.max(a, b) < ranks && [1, ranks - 1].includes(Math.abs(a - b));
-  return { centres, card, cell, cellAt, height, middle: -top, near, numbered: rows === 1 };
+  return { centres, card, cell, cellAt, height, middle: -top, near, pair, numbered: rows === 1 };
 }
 
 /** The way from one card to another, neighbours round the outside; with cells, from cell to cell. */
 function wayOf(plan, from, to, chunk) {
   const [a, b] = [plan.centres[from], plan.centres[to]];
-  const bow = { x: (a.x + b.x) / 2 + 0.2 * (b.y - a.y), y: (a.y + b.y) / 2 - 0.2 * (b.x - a.x) };
+  const bend = plan.pair ? 0.6 : 0.2; // so that the chips of two ranks do not meet
+  const bow = { x: (a.x + b.x) / 2 + bend * (b.y - a.y), y: (a.y + b.y) / 2 - bend * (b.x - a.x) };
   if (plan.near(from, to) && Math.abs(a.x - b.x) > 1) {
     const first = Math.abs(a.y - plan.middle) > Math.abs(b.y - plan.middle);
     const outer = first ? { x: b.x, y: a.y } : { x: a.x, y: b.y };
@@ -108,14 +134,19 @@ function wayOf(plan, from, to, chunk) {
   return (t) => ({ x: on("x", t), y: on("y", t) });
 }
 
-function arrowOf(plan, from, to) {
+/** Points of the way from card to card that stay so far from both. */
+function between(plan, from, to, far) {
   const inside = ({ x, y }, node) =>
-    Math.abs(x - plan.centres[node].x) < plan.card.width / 2 + 3 &&
-    Math.abs(y - plan.centres[node].y) < plan.card.height / 2 + 3;
+    Math.abs(x - plan.centres[node].x) < plan.card.width / 2 + far.x &&
+    Math.abs(y - plan.centres[node].y) < plan.card.height / 2 + far.y;
   const way = wayOf(plan, from, to);
   const points = [...Array(121).keys()].map((i) => way(i / 120));
   const free = points.filter((point) => !inside(point, from) && !inside(point, to));
-  const line = free.length > 1 ? free : [way(0.45), way(0.55)];
+  return free.length > 1 ? free : [way(0.45), way(0.55)];
+}
+
+function arrowOf(plan, from, to) {
+  const line = between(plan, from, to, { x: 3, y: 3 });
   const [before, tip] = [line.at(-Math.min(5, line.length)), line.at(-1)];
   const angle = (Math.atan2(tip.y - before.y, tip.x - before.x) * 180) / Math.PI;
   const d = line.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L");
@@ -123,13 +154,14 @@ function arrowOf(plan, from, to) {
   return svg("g", { class: "player-arrow" }, svg("path", { d: `M${d}` }), svg("path", head));
 }
 
-function chipOf(plan, [from, to, chunk, add], mask, short) {
-  const words = `${short ? "" : "chunk "}${chunk} ${add ? "+" : "="}${members(mask).length}`;
+function chipOf(plan, [from, to, chunk, add], mask, short, outside) {
+  const words = labelOf(chunk, add, mask, short);
   const width = 6.6 * words.length + 8;
   const box = { x: -width / 2, y: -9.5, width, height: 19, rx: add ? 9.5 : 2 };
   const chip = svg("g", { class: add ? "player-chip" : "player-chip player-copy" }, svg("rect", box));
   chip.append(svg("text", { y: 4 }, words));
-  const way = wayOf(plan, from, to, chunk);
+  const line = outside && between(plan, from, to, { x: width / 2 - 4, y: 7 });
+  const way = outside ? (t) => line[Math.round(t * (line.length - 1))] : wayOf(plan, from, to, chunk);
   const within = (x) => Math.min(Math.max(x, width / 2 + 1), WIDTH - width / 2 - 1);
   chip.put = (t) => chip.setAttribute("transform", `translate(${within(way(t).x)} ${way(t).y})`);
   return chip;
@@ -143,9 +175,11 @@ function sceneOf(trace) {
   const arrows = new Map();
   for (const pair of new Set(pairs)) arrows.set(pair, arrowOf(plan, ...pair.split(" ").map(Number)));
   picture.append(...arrows.values());
-  const ring = trace.ranks > 2 && [...arrows.keys()].every((pair) => plan.near(...pair.split(" ")));
-  const word = (y, name) => svg("text", { x: WIDTH / 2, y: plan.middle + y, class: name });
-  const middle = [word(-2, "player-phase"), word(14, "player-how")];
+  const ring = [...arrows.keys()].every((pair) => plan.near(...pair.split(" ")));
+  const [top, wide] = MIDDLE[trace.ranks] ?? [-26, 14];
+  const x = plan.pair ? 0.82 * WIDTH : WIDTH / 2;
+  const word = (y, name) => svg("text", { x, y: plan.middle + top + y, class: name });
+  const middle = [word(0, "player-phase"), ...[15, 32, 45, 58, 71].map((y) => word(y, "player-how"))];
   if (ring) picture.append(...middle);
   const cells = plan.centres.map(({ x, y }, node) => {
     const top = y - card.height / 2;
@@ -168,31 +202,34 @@ function sceneOf(trace) {
   const chips = svg("g");
   picture.append(chips);
 
-  function show(state, full, moves, arrived, how) {
-    const fresh = new Set(arrived.map(([, to, chunk]) => `${to} ${chunk}`));
+  function show(state, full, moves, done, how) {
+    const marked = new Set(moves.map(([from, to, chunk]) => `${done ? to : from} ${chunk}`));
     state.forEach((row, node) =>
       row.forEach((mask, chunk) => {
         const { group, text } = cells[node][chunk];
         const share = members(mask).length / members(full[chunk]).length;
         group.setAttribute("class", "player-cell");
         group.classList.toggle("player-full", share === 1);
-        group.classList.toggle("player-new", fresh.has(`${node} ${chunk}`));
+        group.classList.toggle(done ? "player-new" : "player-from", marked.has(`${node} ${chunk}`));
         group.style.setProperty("--share", share);
         text.textContent = members(mask).length;
       }),
     );
     const on = new Set(moves.map(([from, to]) => `${from} ${to}`));
     for (const [pair, arrow] of arrows) arrow.classList.toggle("player-on", on.has(pair));
-    middle.forEach((text, i) => (text.textContent = how[i]));
+    middle.forEach((text, i) => (text.textContent = how[i] ?? ""));
   }
 
+  const crowded = (moves) => new Set(moves.map(([from, to]) => `${from} ${to}`)).size < moves.length;
+  const isShort = (moves) =>
+    trace.ranks > LONG || crowded(moves) || moves.length > 2 * plan.centres.length;
   function load(moves, state) {
-    const pairs = new Set(moves.map(([from, to]) => `${from} ${to}`));
-    const short = pairs.size < moves.length || moves.length > 2 * plan.centres.length;
-    chips.replaceChildren(...moves.map((move) => chipOf(plan, move, state[move[0]][move[2]], short)));
+    const outside = trace.ranks > LONG && !crowded(moves);
+    const chip = (move) => chipOf(plan, move, state[move[0]][move[2]], isShort(moves), outside);
+    chips.replaceChildren(...moves.map(chip));
   }
   const put = (t) => [...chips.children].forEach((chip) => chip.put(t));
-  return { picture, show, load, put };
+  return { picture, show, load, put, isShort, wide };
 }
 
 // The same as a table, for whoever wants names instead of numbers.
@@ -247,7 +284,8 @@ function render({ model, el }) {
 
   const head = html("p", { class: "player-head" });
   const stage = html("div", { class: "player-stage" });
-  const words = html("p", { class: "player-words", "aria-live": "polite" });
+  const [said, end] = [html("span"), html("span")];
+  const words = html("p", { class: "player-words", "aria-live": "polite" }, said, end);
   const box = { class: "player-scroll", tabindex: "0", role: "group", "aria-label": "Table of the state" };
   const scroll = html("div", box);
   const play = buttonOf("Play", () => (auto ? stop() : go()));
@@ -274,24 +312,45 @@ function render({ model, el }) {
   const under = () => (clock > 0 ? at + 1 : at); // the step that is shown, under way or done
   const total = () => trace.steps.length;
 
+  function howOf(step, moves, before) {
+    const [move] = moves;
+    const kind = moves.some(([, , , add]) => add) ? "+ adds" : "= overwrites";
+    const note = decoded(move, before[move[0]][move[2]], scene.isShort(moves), scene.wide);
+    return [phaseOf(trace, step), kind, ...note];
+  }
+
+  /** A screen reader says whatever is written here: while playing nothing, and once where that ends. */
+  function say(...sentences) {
+    const again = words.getAttribute("aria-live") === "off" && !auto;
+    words.setAttribute("aria-live", auto ? "off" : "polite");
+    [said, end].forEach((span, i) => {
+      if (again || span.textContent !== sentences[i]) span.textContent = sentences[i];
+    });
+  }
+
+  function place() {
+    const t = Math.max(clock, 0) / TRAVEL;
+    scene.put(calm.matches ? 0.5 : t * t * (3 - 2 * t));
+  }
+
   /** Everything that changes from state to state, not from frame to frame. */
   function show() {
     const step = under();
     const when = whereIn(trace, at, step);
     const done = at === step;
     const moves = step ? trace.steps[step - 1].moves : [];
+    const before = states[Math.max(step - 1, 0)];
     const complete = done && states[at].every((row) => row.every((mask, chunk) => mask === full[chunk]));
-    const kind = moves.some((move) => move[3]) ? "+ adds" : "= overwrites";
-    scene.show(states[at], full, moves, done ? moves : [], step ? [phaseOf(trace, step), kind] : ["", ""]);
-    scene.load(clock > 0 || calm.matches ? moves : [], states[Math.max(step - 1, 0)]);
-    scene.put(calm.matches ? 0.5 : 0);
+    scene.show(states[at], full, moves, done, step ? howOf(step, moves, before) : []);
+    scene.load(done ? [] : moves, before);
+    place();
     const counts = states[at].map((row) => row.map((mask) => members(mask).length).join(" "));
     const rows = counts.map((row, node) => `${nameOf(trace, node)}: ${row}`).join("; ");
     scene.picture.setAttribute("aria-label", `${trace.name} ${when}. Contributions by chunk: ${rows}.`);
     table.show(states[at], done ? when : `before ${stepOf(trace, step)}`);
-    head.textContent = headline(trace, at, step);
-    const said = sentence(trace, step, complete);
-    if (words.textContent !== said) words.textContent = said; // a screen reader says whatever is written here
+    const [where, sent] = headline(trace, at, step);
+    head.replaceChildren(`${where} `, html("span", {}, sent));
+    say(sentence(trace, step), complete ? " Now every chunk is complete." : "");
     range.value = at;
     range.setAttribute("aria-valuetext", when);
     play.lastChild.textContent = auto ? "Pause" : "Play";
@@ -301,9 +360,10 @@ function render({ model, el }) {
   function tick(now) {
     frame = 0;
     if (!el.isConnected) return;
-    // A hidden tab gets no frames: what it missed is not made up for.
+    // A hidden tab gets no frames: what it missed is not made up for. And a frame may be stamped before the
+    // press that asked for it: a clock that went back would say once more what came before.
     const before = under();
-    clock += Math.min(now - last, 50);
+    clock += Math.min(Math.max(now - last, 0), 50);
     last = now;
     if (clock >= TRAVEL) {
       at += 1;
@@ -312,8 +372,7 @@ function render({ model, el }) {
       if (!auto) clock = 0;
       show();
     } else if (under() !== before) show();
-    const t = Math.max(clock, 0) / TRAVEL;
-    if (!calm.matches) scene.put(t * t * (3 - 2 * t));
+    place();
     if (auto || clock) frame = requestAnimationFrame(tick);
   }
 
@@ -336,7 +395,7 @@ function render({ model, el }) {
     stop();
   }
   function go() {
-    if (at === total()) jump(0);
+    if (at === total()) at = 0;
     auto = true;
     run();
   }

@@ -112,6 +112,52 @@ def test_keyboard_moves_and_the_plot_takes_a_pointer(visit: Open, address: str) 
     assert float(page.locator(".explorer").get_attribute("data-message")) < 2_000
 
 
+# Stops of all sliders, then: the axis of time, the words at the point, what the picture has below its frame,
+# and by how much the lowest curve stays above it.
+EDGES = """values => {
+  const root = document.querySelector(".explorer"), plot = root.querySelector(".explorer-plot");
+  for (const [name, stop] of Object.entries(values)) {
+    const input = root.querySelector(`input[name="${name}"]`);
+    input.value = stop === "max" ? input.max : 0;
+    input.dispatchEvent(new Event("input"));
+  }
+  const frame = plot.querySelector("svg"), height = frame.height.baseVal.value;
+  const bottom = frame.y.baseVal.value + height, end = (e) => e.getBBox().y + e.getBBox().height;
+  const lowest = Math.max(...[...plot.querySelectorAll(".explorer-curve")].map(end));
+  return {
+    words: [...plot.querySelectorAll("text")].map((t) => t.textContent.replaceAll("\u00a0", " ")),
+    below: [...plot.children].filter((e) => e.matches("line, path, circle"))
+      .filter((e) => end(e) > bottom + 7.1).length, // a point on the edge sticks out by half
+    empty: (bottom - lowest) / height,
+  };
+}"""
+
+
+def test_the_axis_of_time_fits_what_networks_do_and_an_arrow_says_what_it_cuts(
+    visit: Open, address: str
+) -> None:
+    page = visit(f"{address}/{PAGE}").page
+    start = page.evaluate(EDGES, {})
+    assert {"1 µs", "1 ms", "1 s", "1,000 s"} < set(start["words"])
+    assert "25 MiB: 41.97 ms" in start["words"] and 0 < start["empty"] < 0.25 and start["below"] == 0
+    least = page.evaluate(EDGES, {"ranks": 0, "message": 0, "alpha": 0, "bandwidth": "max"})
+    assert "1 KiB: 201 ns ↓" in least["words"] and least["below"] == 0
+    assert any(words.endswith("200 ns ↓") for words in least["words"])
+    page.locator(".explorer select").select_option("parameter-server")
+    most = page.evaluate(EDGES, {"ranks": "max", "message": "max", "alpha": "max", "bandwidth": 0})
+    assert any(words.startswith("64 GB: ") and words.endswith(" ↑") for words in most["words"])
+
+
+def test_the_server_that_wins_with_small_messages_is_explained(visit: Open, address: str) -> None:
+    page = visit(f"{address}/{PAGE}").page
+    page.get_by_role("button", name="1 KiB").click()
+    assert "Fastest here: parameter server" in words(page)
+    row = page.locator("tr[data-algorithm=parameter-server] th")
+    assert row.inner_text().strip() == "Parameter server*"
+    note = page.locator(".explorer-note")
+    assert note.is_visible() and note.inner_text().startswith("* The server’s messages arrive together")
+
+
 def test_two_explorers_leave_each_other_alone(visit: Open, address: str) -> None:
     page = visit(f"{address}/{PAGE}").page
     page.evaluate("""() => {

@@ -25,6 +25,38 @@ STATES = [
 WATCH = """() => { window.long = [];
   new PerformanceObserver((list) => long.push(...list.getEntries().map((entry) => entry.duration)))
     .observe({ type: "longtask" }) }"""
+# While it plays: the deepest that a chip lies over a name or a box, in units of the picture, frame by frame.
+OVERLAP = """() => new Promise((resolve) => {
+  const root = document.querySelector(".player"), end = performance.now() + 1_000;
+  let deepest = 0, seen = 0;
+  const look = () => {
+    const boxes = [...root.querySelectorAll(".player-name, .player-cell")];
+    for (const chip of root.querySelectorAll(".player-chip")) {
+      const a = chip.getBoundingClientRect();
+      seen += 1;
+      for (const b of boxes.map((e) => e.getBoundingClientRect())) deepest = Math.max(deepest, Math.min(
+        a.right - b.left, b.right - a.left, a.bottom - b.top, b.bottom - a.top));
+    }
+    performance.now() < end ? requestAnimationFrame(look) : resolve([seen, deepest]);
+  };
+  look();
+})"""
+# What the words in the middle say, and which of them lie over a card.
+MIDDLE = """root => {
+  const words = [...root.querySelectorAll(".player-phase, .player-how")].filter((e) => e.textContent);
+  const cards = [...root.querySelectorAll(".player-card")].map((e) => e.getBoundingClientRect());
+  const over = (a) => cards.some((b) =>
+    a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top < a.bottom - 3);
+  return [words.map((e) => e.textContent).join(" ").replace(/  +/g, " ").trim(),
+    words.filter((e) => over(e.getBoundingClientRect())).map((e) => e.textContent)];
+}"""
+# What a screen reader is told from here on: the sentence, each time it is written while it is live.
+LISTEN = """root => {
+  const words = root.querySelector(".player-words");
+  window.told = [];
+  new MutationObserver(() => words.ariaLive === "off" || told.push(words.textContent))
+    .observe(words, { childList: true, subtree: true });
+}"""
 SIZES = "all => all.map((t) => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a)"
 
 
@@ -66,6 +98,14 @@ def test_it_plays_to_the_end_by_itself(visit: Open, address: str, site: Path, fr
     expect(player_of(page).locator(".player-words")).to_contain_text("Step 1 of 6, reduce-scatter: rank 0")
     button(page, "Pause").click()
     shows(page, 0)
+    expect(player_of(page).locator(".player-head")).to_have_text(
+        "Step 1 of 6 · reduce-scatter before it, nothing was sent"
+    )
+    player_of(page).get_by_role("slider").fill("2")
+    button(page, "Play").click()
+    expect(player_of(page).locator(".player-head")).to_have_text(
+        "Step 3 of 6 · reduce-scatter before it, each rank sent 1/2 of a gradient"
+    )
     assert (seen.foreign, seen.complaints) == ([], [])
 
 
@@ -111,6 +151,56 @@ def test_eight_ranks_play_without_a_long_task(visit: Open, address: str) -> None
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+def test_chips_of_eight_ranks_leave_names_and_numbers_alone(visit: Open, address: str) -> None:
+    page = visit(f"{address}/{PAGE}", width=360, settle=True).page
+    player_of(page).get_by_label("Number of ranks").select_option("8")
+    button(page, "Play").click()
+    seen, deepest = page.evaluate(OVERLAP)
+    assert seen >= 8 and deepest <= 3
+    expect(player_of(page).locator(".player-chip").first).to_have_text(re.compile(r"^\d \+\d$"))
+
+
+def test_the_middle_says_what_a_chip_means_and_has_room(visit: Open, address: str) -> None:
+    page = visit(f"{address}/{PAGE}", width=360).page
+    player = player_of(page)
+    for ranks in range(2, 9):
+        player.get_by_label("Number of ranks").select_option(str(ranks))
+        chip = "chunk 0 +1" if ranks < 6 else "0 +1"
+        assert player.evaluate(MIDDLE) == ["", []]
+        player.get_by_role("slider").fill("1")
+        adds = f"reduce-scatter + adds {chip}: chunk 0 with 1 rank in it, added"
+        assert player.evaluate(MIDDLE) == [adds, []]
+        player.get_by_role("slider").fill(str(ranks))
+        words, over = player.evaluate(MIDDLE)
+        assert words.startswith("all-gather = overwrites") and over == []
+        assert words.endswith(f"={ranks}: chunk 1 with {ranks} ranks in it, copied")
+
+
+def test_a_screen_reader_is_told_once(visit: Open, address: str) -> None:
+    page = visit(f"{address}/{PAGE}").page
+    player = player_of(page)
+    expect(player.locator(".player-words")).to_have_text(re.compile("^Each card is a rank, each box a chunk"))
+    player.get_by_role("slider").fill("3")
+    player.evaluate(LISTEN)
+    button(page, "Play").click()
+    expect(button(page, "Pause")).to_be_visible()
+    expect(player.get_by_role("slider")).to_have_value("4")
+    expect(player.locator(".player-words")).to_contain_text("Step 5 of 6")
+    assert page.evaluate("told") == []
+    button(page, "Pause").click()
+    expect(button(page, "Play")).to_be_visible()
+    button(page, "Play").click()
+    expect(button(page, "Play")).to_be_visible(timeout=15_000)
+    paused, ended = page.evaluate("told")
+    assert paused.startswith("Step 5 of 6") and ended.startswith("Step 6 of 6, all-gather: rank 0 sends")
+    assert ended.endswith("Now every chunk is complete.")
+    button(page, "Back to the start").click()
+    button(page, "One step on").click()
+    expect(player.get_by_role("slider")).to_have_value("1")
+    expect(player.locator(".player-chip")).to_have_count(0)
+    assert [words[:11] for words in page.evaluate("told")[2:]] == ["Each card i", "Step 1 of 6"]
+
+
 def test_reduced_motion_moves_nothing(visit: Open, address: str) -> None:
     page = visit(f"{address}/{PAGE}").page
     page.emulate_media(reduced_motion="reduce")
@@ -122,6 +212,10 @@ def test_reduced_motion_moves_nothing(visit: Open, address: str) -> None:
     page.wait_for_timeout(300)
     assert chip.bounding_box() == before
     expect(player_of(page).get_by_role("slider")).to_have_value("2")
+    expect(player_of(page).locator(".player-chip")).to_have_count(0)  # gone while the next step waits
+    button(page, "Pause").click()
+    player_of(page).get_by_role("slider").fill("4")
+    expect(player_of(page).locator(".player-chip")).to_have_count(0)
 
 
 def test_it_is_accessible_with_its_table_open(visit: Open, address: str) -> None:
