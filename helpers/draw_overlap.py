@@ -28,7 +28,7 @@ def overlap_timeline(sent: list[Sent], backward: float) -> None:
     end.set_xticks((backward - 0.05, backward, backward + 0.05))
     end.xaxis.set_major_formatter(lambda value, _: f"{value:.2f}")
     end.text(sent[-1].start, 0.98, "embedding", color=ORANGE, va="bottom")
-    end.text(backward, 2.0, " end of computing", color=GREY, va="bottom", ha="center")
+    end.text(backward + 0.003, 1.5, "computing\nends", color=GREY, va="center")
     plt.show()
 
 
@@ -36,9 +36,9 @@ def exposed_by_cap(caps: list[float], curves: dict[str, list[float]]) -> None:
     """Exposed seconds against the cap in MiB, one labelled curve an entry; the best of each is a dot."""
     figure, axes = plt.subplots()
     for name, seconds in curves.items():
-        (line,) = axes.loglog(caps, seconds, label=name)
+        (line,) = axes.loglog(caps, seconds, label=name, marker=".")
         best = seconds.index(min(seconds))
-        axes.plot(caps[best], seconds[best], "o", color=line.get_color())
+        axes.plot(caps[best], seconds[best], "o", color=line.get_color(), markersize=8)
     axes.axvline(25, color=GREY, linewidth=1)
     axes.annotate(
         "default", (25, axes.get_ylim()[1]), xytext=(4, -12), textcoords="offset points", color=GREY

@@ -1,8 +1,11 @@
-"""A module with the parameters of Llama 3, registered in its order and used in its order, at any scale.
+"""A module with the parameters of Llama 3, registered as in the released code and used as it uses them.
 
 It is no language model: attention is left out, and all that is kept is which parameter is used when. That
-decides when gradients become ready, and so what DDP puts into which bucket.
+decides when gradients arrive, and so what DDP puts into which bucket. The two orders differ: norms are
+registered after the matrices that they come before.
 """
+
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +31,7 @@ class LlamaLike(nn.Module):
         self.layers = model.layers
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Tokens (n,) int64 to logits (n, vocabulary); every parameter is used once, in order."""
+        """Tokens (n,) int64 to logits (n, vocabulary); every parameter is used once."""
         hidden = self.tok_embeddings[tokens]
         for layer in range(self.layers):
             hidden = self._layer(hidden, lambda name, i=layer: getattr(self, f"layers_{i}_{name}"))
@@ -43,3 +46,17 @@ class LlamaLike(nn.Module):
         normed = hidden * weight("ffn_norm")
         gated = (normed @ weight("feed_forward_w1").T) * (normed @ weight("feed_forward_w3").T)
         return hidden + gated @ weight("feed_forward_w2").T
+
+
+@cache
+def arrival(model: Llama3) -> list[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of the parameters of `model` in the order in which their gradients arrive.
+
+    Runs a backward pass on tensors without data and lets a hook on each parameter take note.
+    """
+    module, arrived = LlamaLike(model, device="meta"), []
+    shapes = dict(model.shapes())
+    for name, parameter in zip(shapes, module.parameters(), strict=True):
+        parameter.register_post_accumulate_grad_hook(lambda _, name=name: arrived.append(name))
+    module(torch.zeros(2, dtype=torch.int64, device="meta")).sum().backward()
+    return [(name, shapes[name]) for name in arrived]

@@ -5,9 +5,10 @@ complete with its last one, and buckets are sent one at a time in their order, o
 forward pass, the optimizer, and that sending slows computing down.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from helpers.buckets import bucket_places
+from helpers.buckets import Shapes, bucket_places
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,16 @@ def ready_times(work: list[float], buckets: list[list[int]], backward: float) ->
     return [max(done[i] for i in bucket) for bucket in buckets]
 
 
-def llama_timeline(shapes, seconds_of, backward: float, cap_mb: float | None = None) -> list[Sent]:
-    """The timeline of a model of matrices whose gradients come in reverse order of registration.
+def llama_timeline(
+    arrived: Shapes, seconds_of: Callable[[int], float], backward: float, cap_mb: float | None = None
+) -> list[Sent]:
+    """The timeline of a backward pass of `backward` seconds whose gradients arrive in this order.
 
-    shapes: as in helpers.models; seconds_of(bytes): time of one bucket on the link. A matrix takes time in
-    proportion to its elements; vectors and the embedding, which is looked up and not multiplied, take none.
+    arrived: as helpers.llama_like.arrival has it; seconds_of(bytes): time of one bucket on the link. A matrix
+    takes time in proportion to its elements; vectors and the embedding, which is looked up and not
+    multiplied, take none.
     """
-    names = [name for name, _ in reversed(shapes)]
-    sizes, buckets = bucket_places(shapes, cap_mb=cap_mb)
-    work = [
-        shape[0] * shape[1] if len(shape) == 2 and "embedding" not in name else 0
-        for name, (_, shape) in zip(names, reversed(shapes), strict=True)
-    ]
+    sizes, buckets = bucket_places(arrived, cap_mb=cap_mb)
+    work = [shape[0] * shape[1] if len(shape) == 2 and "emb" not in name else 0 for name, shape in arrived]
     ready = ready_times(work, buckets, backward)
     return timeline(ready, sizes, [seconds_of(size) for size in sizes])

@@ -2,12 +2,11 @@
 
 import pytest
 
+from helpers.llama_like import arrival
 from helpers.models import LLAMA3_8B
 from helpers.overlap import exposed, llama_timeline, ready_times, timeline
 from helpers.processes import run
 from helpers.ranks import buckets, slow_motion
-
-LAYERS, COMPUTE, SEND = 6, 0.05, 0.05  # seconds a layer computes, and a bucket is sent
 
 
 def test_a_bucket_waits_for_its_gradients_and_for_the_link():
@@ -24,20 +23,29 @@ def test_a_bucket_is_ready_with_its_last_gradient():
 
 
 def test_only_the_embedding_sticks_out():
-    sent = llama_timeline(LLAMA3_8B.shapes(), lambda size: size / 25e9, backward=2.6)
-    assert len(sent) == 162 and sent[-1].size == 2 * 128_256 * 4096
+    sent = llama_timeline(arrival(LLAMA3_8B), lambda size: size / 25e9, backward=2.6)
+    assert len(sent) == 162 and sent[-1].size == 2 * (128_256 + 1) * 4096
     assert sent[-1].ready == pytest.approx(2.6)
     assert exposed(sent, 2.6) == pytest.approx(sent[-1].size / 25e9, rel=0.06)
 
 
-def test_real_ddp_in_slow_motion_keeps_to_the_timeline():
-    ready = [COMPUTE * (i + 1) for i in range(LAYERS)]
-    expected = timeline(ready, [1] * LAYERS, [SEND] * LAYERS)[-1].end
-    options = dict(ranks=2, backend="gloo", layers=LAYERS, compute=COMPUTE, send=SEND)
-    both = max(run(slow_motion.backward_seconds, **options))
-    apart = min(run(slow_motion.backward_seconds, overlap=False, **options))
-    assert 1 <= both / expected < 1.15
-    assert both < 0.8 * apart
+LAYERS, SLOW, FAST = 6, 0.08, 0.04  # seconds a layer computes, or its bucket is sent
+
+
+@pytest.mark.parametrize(("compute", "send"), ((SLOW, FAST), (FAST, SLOW)))
+def test_real_ddp_in_slow_motion_keeps_to_the_timeline(compute, send):
+    ready = [compute * (i + 1) for i in range(LAYERS)]
+    expected = timeline(ready, [1] * LAYERS, [send] * LAYERS)[-1].end
+    options = dict(ranks=2, backend="gloo", layers=LAYERS, compute=compute, send=send)
+    both = run(slow_motion.backward_pass, **options)
+    apart = run(slow_motion.backward_pass, overlap=False, **options)
+    together = run(slow_motion.backward_pass, cap_mb=1000, **options)
+    assert [told["buckets"] for told in (both[0], together[0])] == [LAYERS, 1]
+    assert 1 <= max(told["seconds"] for told in both) / expected < 1.15
+    assert max(told["seconds"] for told in both) < 0.8 * min(told["seconds"] for told in apart)
+    assert min(told["seconds"] for told in together) > 1.15 * expected, "one bucket hides nothing"
+    # Rank r's input is r + 1: the gradient of either alone would be 64 * 64 or twice that.
+    assert {told["gradient"] for told in both + together} == {1.5 * slow_motion.WIDTH**2}
 
 
 def test_looking_for_unused_parameters_rearranges_nothing():

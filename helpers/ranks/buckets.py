@@ -1,6 +1,7 @@
 """Rank functions that watch DDP fill and send its buckets."""
 
 import resource
+import sys
 
 import torch
 import torch.distributed as dist
@@ -48,12 +49,33 @@ class ManySums(nn.Module):
         return sum(weight.sum() for weight in self.weights)
 
 
+def small_model(
+    rank: int, world_size: int, cap_mb: float | None = None, **options
+) -> list[list[float]]:
+    """MiB of the buckets of ManySums in two steps, in the order in which they are sent."""
+    if cap_mb is not None:
+        options["bucket_cap_mb"] = cap_mb
+    ddp = DistributedDataParallel(ManySums().to(device()), **options)
+    steps = []
+
+    def hook(state, bucket):
+        steps[-1].append(bucket.buffer().numel() * 4 / 2**20)
+        return averaged(bucket)
+
+    ddp.register_comm_hook(None, hook)
+    for _ in range(2):
+        steps.append([])
+        ddp().backward()
+    return steps
+
+
 class TwoLayers(nn.Module):
     """Two layers, registered as first and second, and used in that order or the other way round."""
 
     def __init__(self, backwards: bool = False):
         super().__init__()
-        self.first, self.second = nn.Linear(64, 64), nn.Linear(64, 64)
+        self.first = nn.Linear(64, 64, bias=False)
+        self.second = nn.Linear(64, 64, bias=False)
         self.backwards = backwards
 
     def forward(self, x):
@@ -62,64 +84,40 @@ class TwoLayers(nn.Module):
         return self.second(self.first(x))
 
 
-def ready_and_sent(
+def events(
     rank: int,
     world_size: int,
     backwards: bool = False,
-    find_unused: bool = False,
+    cap_mb: float = 64 * 64 * 4 / 2**20,
     freeze: bool = False,
-) -> dict:
-    """In which order two layers' gradients become ready, and in which their buckets are sent.
+    **options,
+) -> list[str]:
+    """What happens in the second backward pass of two layers: gradients get ready, buckets are sent.
 
-    Looks at the second step; each layer has a bucket of its own. find_unused: of DDP; with it buckets keep
-    the order of registration, without it they are arranged anew after the first step. freeze: the first
-    layer is not trained. Also returns "parameters": how many gradients were in the buckets.
+    The cap given closes a bucket with each layer's weight. backwards: the layers are used against the order
+    of their registration. freeze: the first layer is not trained. options: of DDP.
     """
     model = TwoLayers(backwards).to(device())
     model.first.requires_grad_(not freeze)
-    ddp = DistributedDataParallel(
-        model,
-        bucket_cap_mb=64 * 64 * 4 / 2**20,
-        find_unused_parameters=find_unused,
-    )
-    weights = {"first": model.first.weight, "second": model.second.weight}
-    names = {id(weight): name for name, weight in weights.items()}
-    ready, sent, parameters = [], [], []
+    ddp = DistributedDataParallel(model, bucket_cap_mb=cap_mb, **options)
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    names = {id(p): name.split(".")[0] for name, p in trained.items()}
+    seen = []
 
     def hook(state, bucket):
-        parameters.extend(bucket.parameters())
-        sent.extend(names[id(p)] for p in bucket.parameters() if id(p) in names)
+        sent = [names[id(p)] for p in bucket.parameters()]
+        seen.append(f"sent {' + '.join(sent)}")
         return averaged(bucket)
 
     ddp.register_comm_hook(None, hook)
-    for name, weight in weights.items():
-        if weight.requires_grad:
-            weight.register_post_accumulate_grad_hook(
-                lambda _, name=name: ready.append(name)
-            )
+    for parameter in trained.values():
+        parameter.register_post_accumulate_grad_hook(
+            lambda p: seen.append(f"ready {names[id(p)]}")
+        )
     for _ in range(2):
-        for seen in (ready, sent, parameters):
-            seen.clear()
+        seen.clear()
         ddp(torch.ones(2, 64, device=device())).sum().backward()
-    return {"ready": ready, "sent": sent, "parameters": len(parameters)}
-
-
-def first_buckets(
-    rank: int, world_size: int, cap_mb: float | None = None
-) -> list[float]:
-    """MiB of the first step's buckets of 60 parameters of half a MiB each, cap given or left out."""
-    model = ManySums().to(device())
-    options = {} if cap_mb is None else {"bucket_cap_mb": cap_mb}
-    ddp = DistributedDataParallel(model, find_unused_parameters=True, **options)
-    sizes = []
-
-    def hook(state, bucket):
-        sizes.append(bucket.buffer().numel() * 4 / 2**20)
-        return averaged(bucket)
-
-    ddp.register_comm_hook(None, hook)
-    ddp().backward()
-    return sizes
+    return seen
 
 
 def flops(recompute: bool) -> tuple[int, int]:
@@ -147,20 +145,23 @@ def averaged(bucket: dist.GradBucket) -> torch.futures.Future:
     return future.then(lambda done: done.value()[0])
 
 
-def one_of_many(rank: int, world_size: int, pretend: int = 512) -> dict[str, int]:
-    """One real rank's view of a job of `pretend` ranks on the real Llama 3 8B.
+def one_of_many(
+    rank: int, world_size: int, pretend: int = 512, **options
+) -> dict[str, int]:
+    """One real rank's view of a job of `pretend` ranks on the real Llama 3 8B, in its first step.
 
-    The model has no data (device "meta") and the process group sends nothing ("fake"): what DDP
-    decides is real, values and times are not. Returns "buckets" and "bytes" of one step, the "world" that
-    DDP sees, and "peak", the most memory this process has used, in bytes.
+    The model has no data (device "meta") and the process group sends nothing ("fake"; the hook does not
+    even try): what DDP decides is real, values and times are not. options: of DDP; by default it looks for
+    unused parameters, since buckets without data cannot be arranged anew. Returns "buckets", "bytes",
+    and "peak", the most memory that this process has used, in bytes.
     """
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     dist.destroy_process_group()
     dist.init_process_group("fake", rank=0, world_size=pretend, store=FakeStore())
+    options = options or {"find_unused_parameters": True}
     model = LlamaLike(LLAMA3_8B, device="meta")
-    # find_unused_parameters: the buckets of the second step, which without data cannot be arranged anew.
-    ddp = DistributedDataParallel(model, init_sync=False, find_unused_parameters=True)
+    ddp = DistributedDataParallel(model, init_sync=False, **options)
     sizes = []
 
     def hook(state, bucket):
@@ -171,10 +172,6 @@ def one_of_many(rank: int, world_size: int, pretend: int = 512) -> dict[str, int
 
     ddp.register_comm_hook(None, hook)
     ddp(torch.zeros(2, dtype=torch.int64, device="meta")).sum().backward()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {
-        "buckets": len(sizes),
-        "bytes": sum(sizes),
-        "world": dist.get_world_size(),
-        "peak": peak,
-    }
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return {"buckets": len(sizes), "bytes": sum(sizes), "peak": peak}

@@ -50,15 +50,17 @@ class Sleepy(nn.Module):
 
 
 class OneLane:
-    """A link that sends one bucket at a time: averages it for real, then sleeps for `seconds`."""
+    """A link that sends one bucket at a time: averages it for real, then sleeps `seconds` a layer in it."""
 
     def __init__(self, seconds: float):
         self.seconds, self.waiting = seconds, queue.SimpleQueue()
+        self.buckets = 0
         self.group = dist.new_group()  # DDP's own group stays free for its own messages
         threading.Thread(target=self._serve, daemon=True).start()
 
     def hook(self, state, bucket):
         future = torch.futures.Future()
+        self.buckets += 1
         self.waiting.put((bucket.buffer(), future))
         return future
 
@@ -67,43 +69,51 @@ class OneLane:
             buffer, future = item
             dist.all_reduce(buffer, group=self.group)
             buffer /= dist.get_world_size()
-            time.sleep(self.seconds)
+            time.sleep(self.seconds * buffer.numel() / WIDTH**2)
             future.set_result(buffer)
 
 
-def backward_seconds(
+def backward_pass(
     rank: int,
     world_size: int,
     layers: int,
     compute: float,
     send: float,
     overlap: bool = True,
+    cap_mb: float = WIDTH * WIDTH * 4 / 2**20,
     repeats: int = 7,
-) -> float:
-    """Median seconds of a backward pass of `layers` layers that each compute and send for a given time.
+) -> dict:
+    """Backward passes of `layers` layers that compute and send for a given time each.
 
-    overlap: False keeps DDP from sending until everything is computed (its gradient comes from no_sync, and
-    the buckets are sent one after the other by hand).
+    overlap: False keeps DDP from sending until everything is computed: no_sync, then one bucket after the
+    other by hand. Returns "seconds" (the median), "buckets" a step, and "gradient", the sum of the first
+    layer's gradient, to which rank r contributes r + 1 parts.
     """
     model = Sleepy(layers, compute).to(device())
-    # Buckets are arranged anew after the first step, so that step is not counted.
-    ddp = DistributedDataParallel(model, bucket_cap_mb=WIDTH * WIDTH * 4 / 2**20)
+    ddp = DistributedDataParallel(model, bucket_cap_mb=cap_mb)
     lane = OneLane(send)
     ddp.register_comm_hook(None, lane.hook)
+    numbers = torch.full((1, WIDTH), rank + 1.0, device=device())
     seconds = []
+    # Buckets are arranged anew after the first step, so that step is not counted.
     for _ in range(repeats + 1):
         ddp.zero_grad()
+        lane.buckets = 0
         dist.barrier()
         start = time.perf_counter()
         if overlap:
-            ddp(torch.ones(1, WIDTH, device=device())).sum().backward()
+            ddp(numbers).sum().backward()
         else:
             with ddp.no_sync():
-                ddp(torch.ones(1, WIDTH, device=device())).sum().backward()
+                ddp(numbers).sum().backward()
             for weight in reversed(list(model.weights)):
                 future = torch.futures.Future()
                 lane.waiting.put((weight.grad, future))
                 future.wait()
         seconds.append(time.perf_counter() - start)
     lane.waiting.put(None)
-    return median(seconds[1:])
+    return {
+        "seconds": median(seconds[1:]),
+        "buckets": lane.buckets,
+        "gradient": float(model.weights[0].grad.sum()),
+    }

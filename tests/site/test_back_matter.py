@@ -33,7 +33,7 @@ def test_every_reference_says_how_it_was_checked(visit: Open, address: str) -> N
 def test_glossary_terms_have_addresses_and_chinese(visit: Open, address: str) -> None:
     page = visit(f"{address}/book/back/glossary.html").page
     names = page.locator("dl.glossary > dt").evaluate_all("all => all.map(dt => [dt.id, dt.firstChild.data])")
-    assert 50 <= len(names) <= 80
+    assert len(names) >= 80
     assert all(id_.startswith("term-") for id_, _ in names)
     known = {term.english.lower(): term for term in terms()}
     found = page.locator("dl.glossary > dd").evaluate_all(
