@@ -66,7 +66,7 @@ GRADES = {
         "check_same_bytes": {"setting"},
         "check_same_result": {"setting"},
         "check_states": {"setting"},
-        "check_unique": {"setting"},
+        "check_unique": {"bit"},
     },
     "alpha-beta": {
         "check_buckets": {"setting"},

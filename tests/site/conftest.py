@@ -16,28 +16,31 @@ from site_build import NOT_BUILT, SITE, pages
 from site_server import serve
 from site_visit import Visit
 
-not_run = pytest.StashKey[int]()
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "page_path" in metafunc.fixturenames:
         metafunc.parametrize("page_path", pages())
 
 
+NOT_RUN = "browser checks NOT RUN"
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if browser_path() or os.environ.get("REQUIRE_BROWSER") == "1":
         return
-    needing = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
-    for item in needing:
-        item.add_marker(pytest.mark.skip(reason=f"browser checks NOT RUN: {MISSING}"))
-    config.stash[not_run] = len(needing)
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.skip(reason=f"{NOT_RUN}: {MISSING}"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """The very last line of the run, below pytest's own summary."""
-    if config.stash.get(not_run, 0):
-        print(f"browser checks NOT RUN ({config.stash[not_run]})")
+    """The very last line of the run, below pytest's own summary. Workers have no summary to look at."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    number = sum(NOT_RUN in str(report.longrepr) for report in skipped)
+    if number:
+        print(f"{NOT_RUN} ({number})")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,146 @@
+"""Which processes train together, and on which device each of them computes.
+
+Under torchrun the environment says who is who; without it, this process is the only rank. Inside `run()` the
+group is there already, and this file isn't used. Left out: agreeing on a backend between unlike nodes; there,
+say which.
+"""
+
+import contextlib
+import gc
+import os
+import socket
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+
+from helpers.backend import Machine, choose, found
+from helpers.ddp.options import SettingError
+
+BACKENDS = ("auto", "gloo", "nccl")
+NUMBERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+NEEDED = (*NUMBERS, "MASTER_ADDR", "MASTER_PORT")
+
+
+class Place(NamedTuple):
+    """Where a process stands: its rank of all, and its rank among those of its node."""
+
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int
+
+
+def place(environment: dict[str, str]) -> Place | None:
+    """What torchrun wrote into the environment; None where it wrote nothing.
+
+    Raises SettingError when only a part is there: then a launcher forgot the rest.
+    """
+    if "RANK" not in environment and "WORLD_SIZE" not in environment:
+        return None
+    missing = [name for name in NEEDED if not environment.get(name)]
+    if missing:
+        raise SettingError(
+            f"environment: {', '.join(missing)} not set, others are; start with torchrun, or set all of "
+            f"{', '.join(NEEDED)}"
+        )
+    for name in NUMBERS:
+        if not environment[name].isdecimal():
+            raise SettingError(
+                f"environment: {name} is {environment[name]}; expected a whole number"
+            )
+    return Place(*(int(environment[name]) for name in NUMBERS))
+
+
+def backend_of(wanted: str, here: Place, machine: Machine) -> tuple[str, str]:
+    """The backend for the ranks of this node, and why; a pure function.
+
+    wanted: "auto", "gloo" or "nccl". Raises SettingError when this machine can't do what is wanted.
+    """
+    if wanted not in BACKENDS:
+        raise SettingError(f"backend {wanted}: expected one of {', '.join(BACKENDS)}")
+    if wanted == "nccl":
+        if not machine.gpus:
+            raise SettingError("backend nccl: no GPU here; expected gloo or auto")
+        if not machine.nccl:
+            raise SettingError(
+                "backend nccl: this torch has no NCCL; expected gloo or auto"
+            )
+        if here.local_world_size > machine.gpus:
+            raise SettingError(
+                f"backend nccl: {here.local_world_size} ranks but {machine.gpus} GPUs here; "
+                "expected one GPU a rank, gloo or auto"
+            )
+    choice = choose(
+        here.local_world_size, machine, None if wanted == "auto" else wanted
+    )
+    return choice.backend, choice.reason
+
+
+@contextlib.contextmanager
+def group(wanted: str, timeout: float) -> Iterator[tuple[Place, torch.device, str]]:
+    """Be in the process group: gives the place, the device and the reason for the backend.
+
+    timeout: seconds that a collective waits for the other ranks before it raises.
+    Raises SettingError for an impossible backend or timeout, or a broken environment.
+    """
+    if not timeout > 0 or timeout > 1e6:
+        raise SettingError(
+            f"timeout {timeout:g}: expected seconds above 0, at most 1e6"
+        )
+    told = place(dict(os.environ))
+    here = told or Place(0, 1, 0, 1)
+    backend, reason = backend_of(wanted, here, found())
+    device = torch.device("cpu")
+    if backend == "nccl":
+        device = torch.device("cuda", here.local_rank)
+        torch.cuda.set_device(device)
+    else:
+        torch.set_num_threads(1)  # how many add in parallel decides on the last bits
+        if here.local_world_size == here.world_size:
+            _stay_on_this_host()
+    patience = timedelta(seconds=timeout)
+    dist.init_process_group(
+        backend,
+        store=_meeting_point(here, patience) if told else dist.HashStore(),
+        rank=here.rank,
+        world_size=here.world_size,
+        timeout=patience,
+        device_id=device if backend == "nccl" else None,
+    )
+    try:
+        yield here, device, reason
+    except SettingError:
+        dist.destroy_process_group()  # raised by all ranks alike, so that all of them leave
+        raise
+    # After any other error there is somebody who doesn't answer: leaving in good order would wait for them.
+    # DDP holds itself in a circle of references, and the group with it. Freed after the group is destroyed, it
+    # would wait for gloo's threads with Python's lock in hand, and they for the lock (pytorch issue 56297).
+    gc.collect()
+    dist.destroy_process_group()
+
+
+def _meeting_point(here: Place, patience: timedelta) -> dist.Store:
+    """Where the ranks tell each other their addresses: env://, as init_process_group does it.
+
+    torchrun 2.13 hands restarted ranks the store of the attempt before, with the addresses of the dead in it,
+    and in two of five tries they waited for those. On one node the number of the attempt keeps them apart.
+    Nodes count for themselves: on several, restarts need TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1.
+    Source: pytorch/pytorch issue 135712.
+    """
+    store, _, _ = next(dist.rendezvous("env://", timeout=patience))
+    if here.local_world_size < here.world_size:
+        return store
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return dist.PrefixStore(f"attempt {attempt}", store)
+
+
+def _stay_on_this_host() -> None:
+    # By name ("lo" on Linux, "lo0" on macOS): the host's own name may not resolve to an address.
+    if hasattr(socket, "if_nameindex"):
+        names = {name for _, name in socket.if_nameindex()}
+        for name in ("lo", "lo0"):
+            if name in names:
+                os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
