@@ -18,7 +18,7 @@ export TQDM_DISABLE = 1
 
 SOURCES := $(shell find book helpers web -type f ! -name '*.pyc' ! -path '*/.ipynb_checkpoints/*') _config.yml _toc.yml
 
-.PHONY: help book test lab notebooks preview lint bench site-report soak test-gpu clean
+.PHONY: help book test lab notebooks preview lint bench site-report soak ddp test-gpu clean
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -60,6 +60,10 @@ site-report: $(VENV)/.installed ## what a phone makes of the built site: Lightho
 
 soak: $(VENV)/.installed ## every way to fail, twenty times
 	$(BIN)/python tools/soak.py
+
+ddp: $(VENV)/.installed ## train a small GPT on every GPU, or on four CPU ranks
+	env -u CUDA_VISIBLE_DEVICES $(BIN)/python -c "from helpers.processes import run; from helpers.ranks.training import train; \
+	  done = run(train, timeout=3600); print(done.reason); print(done.output[0], end='')"
 
 test-gpu: $(VENV)/.installed ## the checks that need two or more GPUs
 	env -u CUDA_VISIBLE_DEVICES $(BIN)/python -m pytest tests/gpu

@@ -15,6 +15,7 @@ LARGEST_FIGURE = 100_000  # bytes
 MAY_DIFFER: dict[str, str] = {
     "alpha-beta/measured": "alpha and bandwidth of the machine it runs on",
     "buckets-and-overlap/slow": "times as ratios, whose bounds tests/test_overlap.py asserts",
+    "ddp-run/speed": "samples a second on the cores of the machine, as ratios",
     "ring-allreduce/race": "how fast two programs are, as a ratio",
     "ring-allreduce/wire-bytes": "needs the right to make a private network, and counts headers",
 }

@@ -98,6 +98,12 @@ GRADES = {
         "check_number": {"bit"},
         "check_utilisation": {"setting"},
     },
+    "ddp-run": {
+        "check_collectives": {"setting"},
+        "check_replicas": {"setting"},
+        "check_same_as_one": {"setting"},
+        "check_same_end": {"setting"},
+    },
     "buckets-and-overlap": {
         "check_arrival": {"setting"},
         "check_at_once": {"setting"},

@@ -3,12 +3,15 @@
 python tools/soak.py [times]      default: 20
 """
 
+import itertools
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+import test_ddp as training  # noqa: E402
 import test_failures as failures  # noqa: E402
 
 
@@ -34,6 +37,17 @@ def in_a_folder(check):
     return checked
 
 
+def kill_and_resume(seeds=itertools.count()):
+    """Another random kill each time; the resumed run has to end with the bits of one that nobody killed."""
+    seed = next(seeds)
+    assert training.kill_and_resume(seed), f"seed {seed}: other bits"
+
+
+def killed_while_writing(moment: str, folder: Path):
+    left, first, same = training.killed_while_writing(moment, folder)
+    assert same and first == left + 1, f"{moment}: left {left}, went on with {first}, same bits: {same}"
+
+
 if __name__ == "__main__":
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     rows = [
@@ -44,6 +58,11 @@ if __name__ == "__main__":
         ("parent killed", in_a_folder(failures.check_parent_killed)),
         ("kernel interrupted", in_a_folder(failures.check_kernel_interrupted)),
         ("hostname cannot be resolved", failures.test_hostname_cannot_be_resolved),
+    ]
+    rows += [("killed at random and resumed", kill_and_resume)]
+    rows += [
+        (f"killed, checkpoint {moment}", in_a_folder(partial(killed_while_writing, moment)))
+        for moment in training.MOMENTS
     ]
     results = [soak(name, check, times) for name, check in rows]
     sys.exit(0 if all(results) else 1)

@@ -110,7 +110,7 @@ def backward(ddp, inputs, labels, device, precision: str) -> torch.Tensor:
     total = torch.zeros((), dtype=PRECISIONS[precision], device=device)
     for i in range(len(inputs)):
         last = i == len(inputs) - 1
-        # DDP decides in the forward whether to synchronise, so the forward stands inside no_sync too.
+        # The forward decides whether DDP synchronises, so it stands inside no_sync too.
         with contextlib.nullcontext() if last else ddp.no_sync():
             with torch.autocast(device.type, torch.bfloat16, precision == "bf16"):
                 logits = ddp(inputs[i].to(device))

@@ -10,6 +10,7 @@ from helpers.processes import RankFailure, found, run
 from helpers.ranks import faults, unequal_tokens
 from helpers.ranks.equivalence import integer_gradient
 from helpers.ranks.greet import add_ranks
+from helpers.ranks.training import train
 from helpers.token_loss import OWN_MEAN, TOKEN_MEAN, spread
 
 pytestmark = pytest.mark.skipif(
@@ -44,3 +45,11 @@ def test_a_rank_that_raises_is_named_and_survivors_are_ended():
     with pytest.raises(RankFailure) as caught:
         run(faults.one_raises_alone, ranks=2, backend="nccl", timeout=60, culprit=1)
     assert (caught.value.rank, caught.value.kind) == (1, "raised")
+
+
+def test_training_keeps_replicas_equal_and_resumes_to_the_same_bits(tmp_path):
+    options = {"backend": "nccl", "timeout": 300, "checkpoint_every": 10}
+    whole = run(train, steps=20, checkpoint=str(tmp_path / "whole.pt"), **options)
+    run(train, steps=10, checkpoint=str(tmp_path / "cut.pt"), **options)
+    resumed = run(train, steps=20, checkpoint=str(tmp_path / "cut.pt"), resume=True, **options)
+    assert len({result["digest"] for result in whole + resumed}) == 1
