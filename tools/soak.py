@@ -37,7 +37,10 @@ def in_a_folder(check):
     return checked
 
 
-def kill_and_resume(seeds=itertools.count()):
+seeds = itertools.count()
+
+
+def kill_and_resume():
     """Another random kill each time; the resumed run has to end with the bits of one that nobody killed."""
     seed = next(seeds)
     assert training.kill_and_resume(seed), f"seed {seed}: other bits"
