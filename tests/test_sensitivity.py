@@ -104,6 +104,16 @@ GRADES = {
         "check_same_as_one": {"setting"},
         "check_same_end": {"setting"},
     },
+    "traps": {
+        "check_accumulated": {"setting"},
+        "check_averaged": {"setting"},
+        "check_draws": {"setting"},
+        "check_ends": {"setting"},
+        "check_outcome": {"setting"},
+        "check_reductions": {"setting"},
+        "check_storages": {"setting"},
+        "check_synchronised": {"setting"},
+    },
     "buckets-and-overlap": {
         "check_arrival": {"setting"},
         "check_at_once": {"setting"},

@@ -1,0 +1,152 @@
+"""Rank functions of the museum of traps: code that runs green and is wrong, and its cure beside it."""
+
+import contextlib
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.data import DistributedSampler
+
+from helpers.guards import assert_gradients_synchronised, assert_shards_differ
+from helpers.rank_process import device
+
+# Which halves of a micro-batch stand inside no_sync().
+INSIDE = {
+    "neither": (False, False),
+    "both": (True, True),
+    "forward": (True, False),
+    "backward": (False, True),
+}
+
+
+def accumulate(
+    rank: int, world_size: int, inside: list[str], guard: bool = False
+) -> tuple[float, int]:
+    """Micro-batches whose gradient on rank r is r + 1, each with some half inside no_sync().
+
+    inside: for each micro-batch a key of INSIDE. guard: assert at the end that gradients are synchronised.
+    Returns this rank's accumulated gradient, and how many AllReduces DDP made.
+    """
+    model = nn.Linear(1, 1, bias=False, device=device())
+    ddp = DistributedDataParallel(model)
+    reduced = []
+
+    def hook(state, bucket):
+        reduced.append(bucket.index())
+        buffer = bucket.buffer().div_(world_size)
+        future = dist.all_reduce(buffer, async_op=True).get_future()
+        return future.then(lambda done: done.value()[0])
+
+    ddp.register_comm_hook(None, hook)
+    numbers = torch.full((1, 1), rank + 1.0, device=device())
+    for halves in inside:
+        forward, backward = (
+            ddp.no_sync() if there else contextlib.nullcontext()
+            for there in INSIDE[halves]
+        )
+        with forward:
+            loss = ddp(numbers).sum()
+        with backward:
+            loss.backward()
+    if guard:
+        assert_gradients_synchronised(model)
+    return model.weight.grad.item(), len(reduced)
+
+
+def lost_wrapper(rank: int, world_size: int, keep: bool, guard: bool = False) -> float:
+    """The gradient, r + 1 on rank r before averaging, with DDP's wrapper kept in a name or not."""
+    model = nn.Linear(1, 1, bias=False, device=device())
+    numbers = torch.full((1, 1), rank + 1.0, device=device())
+    if keep:
+        ddp = DistributedDataParallel(model)
+        loss = ddp(numbers).sum()
+    else:
+        loss = DistributedDataParallel(model)(numbers).sum()
+    loss.backward()
+    if guard:
+        assert_gradients_synchronised(model)
+    return model.weight.grad.item()
+
+
+class Branches(nn.Module):
+    """Two layers, a and b, of which a step uses those that it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x, used: str):
+        return sum(getattr(self, name)(x) for name in used)
+
+
+def branches(
+    rank: int, world_size: int, used: list[str], find_unused: bool, steps: int = 3
+) -> int:
+    """Train for some steps in which rank r uses the layers used[r]; returns how many were done."""
+    ddp = DistributedDataParallel(
+        Branches().to(device()), find_unused_parameters=find_unused
+    )
+    for _ in range(steps):
+        ddp(torch.ones(1, 4, device=device()), used[rank]).sum().backward()
+    return steps
+
+
+def reductions(rank: int, world_size: int, find_unused: bool) -> int:
+    """AllReduces of the third step of a model that uses all its parameters, by torch's profiler."""
+    ddp = DistributedDataParallel(
+        nn.Linear(4, 4).to(device()), find_unused_parameters=find_unused
+    )
+    numbers = torch.ones(1, 4, device=device())
+    for _ in range(2):
+        ddp(numbers).sum().backward()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        ddp(numbers).sum().backward()
+    counts = {event.key: event.count for event in profiler.key_averages()}
+    return counts["c10d::allreduce_"]
+
+
+def storages(rank: int, world_size: int, view: bool, backward: bool = True) -> int:
+    """How many pieces of memory hold the gradients of four parameters, under gradient_as_bucket_view."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).to(device())
+    ddp = DistributedDataParallel(model, gradient_as_bucket_view=view)
+    if not backward:
+        return sum(p.grad is not None for p in model.parameters())
+    for _ in range(2):
+        ddp(torch.ones(1, 4, device=device())).sum().backward()
+    return len({p.grad.untyped_storage().data_ptr() for p in model.parameters()})
+
+
+def epochs(
+    rank: int, world_size: int, set_epoch: bool, shard: bool = True, guard: bool = False
+) -> list[list[int]]:
+    """The indices that this rank draws of 12 samples in two epochs.
+
+    set_epoch: tell the sampler which epoch it is. shard: False forgets the sampler and shuffles with a
+    common seed. guard: assert that no sample is drawn twice in an epoch.
+    """
+    sampler = DistributedSampler(range(12), seed=0)
+    drawn = []
+    for epoch in range(2):
+        if set_epoch:
+            sampler.set_epoch(epoch)
+        if shard:
+            drawn.append(list(sampler))
+        else:
+            order = torch.Generator().manual_seed(epoch)
+            drawn.append(torch.randperm(12, generator=order)[:3].tolist())
+        if guard:
+            assert_shards_differ(drawn[-1])
+    return drawn
+
+
+def uneven(rank: int, world_size: int, batches: list[int], join: bool) -> int:
+    """Train on batches[r] batches on rank r, with or without DDP's join(); returns how many were done."""
+    ddp = DistributedDataParallel(nn.Linear(4, 4).to(device()))
+    done = 0
+    with ddp.join() if join else contextlib.nullcontext():
+        for _ in range(batches[rank]):
+            ddp(torch.ones(1, 4, device=device())).sum().backward()
+            done += 1
+    return done
