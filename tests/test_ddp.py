@@ -289,7 +289,7 @@ REFUSED = [
     (["--precision", "fp8"], "precision fp8: expected one of float64, float32, bf16"),
     (["--learning-rate", "nan"], "learning rate nan: expected a number above 0"),
     (["--clip", "0"], "clip 0.0: expected a number above 0"),
-    (["--dropout", "1"], "dropout 1.0: expected a number above 0 and below 1"),
+    (["--dropout", "1"], "dropout 1.0: expected 0, or a number above 0 and below 1"),
     (["--backend", "mpi"], "backend mpi: expected one of auto, gloo, nccl"),
     (["--backend", "nccl"], "backend nccl: no GPU here; expected gloo or auto"),
     (["--timeout", "0"], "timeout 0: expected seconds above 0"),

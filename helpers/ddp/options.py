@@ -131,4 +131,7 @@ def _number(name: str, value, above: float, below: float) -> None:
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and above < value < below):
         end = f" and below {below}" if math.isfinite(below) else ""
-        raise SettingError(f"{name} {value}: expected a number above {above}{end}")
+        zero = "0, or " if name == "dropout" else ""
+        raise SettingError(
+            f"{name} {value}: expected {zero}a number above {above}{end}"
+        )

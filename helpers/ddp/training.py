@@ -126,7 +126,8 @@ def settle_buckets(ddp: DistributedDataParallel, device: torch.device) -> None:
 
     DDP rebuilds them once, in the order in which the gradients of its first backward came. Where a gradient
     lies in a bucket decides in which order AllReduce adds the ranks' values. A resumed run would make its
-    first step with buckets that the uninterrupted run no longer had, and end in other bits.
+    first step with buckets that the uninterrupted run no longer had, and with three ranks or more end in other
+    bits.
     """
     for _ in range(2):  # the second forward is what rebuilds
         ddp(torch.zeros(1, 1, dtype=torch.int64, device=device)).sum().backward()

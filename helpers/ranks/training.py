@@ -5,6 +5,8 @@ import signal
 import stat
 import threading
 
+from torch.nn.parallel import DistributedDataParallel
+
 import helpers.ddp.training
 from helpers.ddp.options import options_of
 from helpers.rank_process import device
@@ -21,6 +23,18 @@ def train(rank: int, world_size: int, **options) -> dict:
 def train_unsettled(rank: int, world_size: int, **options) -> dict:
     """The same, but DDP rearranges its buckets after the first step, as it does when left alone."""
     helpers.ddp.training.settle_buckets = lambda ddp, device: None
+    return train(rank, world_size, **options)
+
+
+def train_unsynchronised(rank: int, world_size: int, **options) -> dict:
+    """The same, but with every step inside no_sync(): nothing is averaged."""
+
+    class Alone(DistributedDataParallel):
+        def forward(self, *inputs):
+            with self.no_sync():
+                return super().forward(*inputs)
+
+    helpers.ddp.training.DistributedDataParallel = Alone
     return train(rank, world_size, **options)
 
 
