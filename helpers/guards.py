@@ -1,8 +1,10 @@
 """Three guards for your own training loop: copy them, they need nothing but torch.
 
-Each is a collective, so call it on every rank, now and then: every hundred steps costs nothing to speak of.
-Each raises AssertionError on every rank, saying what is wrong.
+Each is a collective: call it on every rank or on none, and not inside DDP's join(). Each raises
+AssertionError on every rank, saying what is wrong. They compare bits, so NaN equals NaN.
 """
+
+from collections import Counter
 
 import torch
 import torch.distributed as dist
@@ -10,41 +12,45 @@ from torch import nn
 
 
 def assert_replicas_equal(model: nn.Module) -> None:
-    """Every rank holds the same bits in every parameter. Call it after an optimizer step."""
+    """Call after an optimizer step: all ranks hold the same parameters (buffers are left out)."""
     for name, parameter in model.named_parameters():
         _assert_same(parameter.detach(), f"parameter {name}")
 
 
 def assert_gradients_synchronised(model: nn.Module) -> None:
-    """Every rank holds the same bits in every gradient. Call it between backward and the optimizer step."""
-    for name, parameter in model.named_parameters():
-        has = torch.tensor(int(parameter.grad is not None), device=parameter.device)
-        most, least = has.clone(), has.clone()
-        dist.all_reduce(most, dist.ReduceOp.MAX)
-        dist.all_reduce(least, dist.ReduceOp.MIN)
-        assert int(most) == int(least), f"gradient of {name}: only some ranks have one"
-        if parameter.grad is not None:
-            _assert_same(parameter.grad, f"gradient of {name}")
+    """Call between backward and the optimizer step: all ranks hold the same gradients."""
+    parameters = dict(model.named_parameters())
+    device = next(iter(parameters.values())).device
+    has = [int(p.grad is not None) for p in parameters.values()]
+    ranks = torch.tensor(has, device=device)
+    dist.all_reduce(ranks)
+    assert int(ranks.sum()), "no parameter has a gradient"
+    for count, name in zip(ranks.tolist(), parameters, strict=True):
+        words = f"gradient of {name}: only {count} rank(s) have one"
+        assert count in (0, dist.get_world_size()), words
+        if count:
+            _assert_same(parameters[name].grad, f"gradient of {name}")
 
 
 def assert_shards_differ(indices: list[int]) -> None:
-    """No sample was drawn twice in this step, and some rank drew one.
+    """Call with the indices that this rank draws in a step: no sample is drawn twice.
 
-    indices: the data set's indices that this rank draws in the step. A DistributedSampler that pads
-    repeats a few on purpose, in the last step of an epoch.
+    A DistributedSampler that pads repeats a few on purpose, in the last step of an epoch.
+    Under NCCL, torch.cuda.set_device has to have been called.
     """
     everybody: list = [None] * dist.get_world_size()
     dist.all_gather_object(everybody, list(indices))
-    drawn = [index for share in everybody for index in share]
-    assert drawn, "nobody drew a sample"
-    twice = sorted({index for index in drawn if drawn.count(index) > 1})
+    drawn = Counter(index for share in everybody for index in share)
+    twice = sorted(index for index, times in drawn.items() if times > 1)
     assert not twice, f"samples {twice[:5]} were drawn more than once in this step"
 
 
 def _assert_same(tensor: torch.Tensor, what: str) -> None:
     """All ranks hold rank 0's bits."""
-    first = tensor.clone()
+    own = tensor.to_dense() if tensor.is_sparse else tensor
+    own = own.reshape(-1).contiguous().view(torch.uint8)
+    first = own.clone()
     dist.broadcast(first, 0)
-    differs = torch.tensor(int(not torch.equal(first, tensor)), device=tensor.device)
+    differs = torch.tensor(int(not torch.equal(first, own)), device=own.device)
     dist.all_reduce(differs)
     assert int(differs) == 0, f"{what}: {int(differs)} rank(s) differ from rank 0"

@@ -25,10 +25,15 @@ def test_one_element_on_one_rank_is_enough(rank):
 
 
 def test_a_gradient_that_only_one_rank_has():
-    assert "gradient of weight: only some ranks have one" in refused(guarded.one_gradient)
+    assert "gradient of weight: only 1 rank(s) have one" in refused(guarded.one_gradient)
 
 
 def test_samples_drawn_twice():
     assert run(traps.epochs, ranks=2, backend="gloo", set_epoch=True, guard=True)
     told = refused(traps.epochs, set_epoch=True, shard=False, guard=True)
     assert "were drawn more than once" in told
+
+
+def test_nan_everywhere_is_the_same_and_no_gradient_is_none():
+    assert run(guarded.nan_everywhere, ranks=2, backend="gloo") == [True, True]
+    assert "no parameter has a gradient" in refused(guarded.no_gradient)

@@ -99,7 +99,7 @@ GRADES = {
         "check_utilisation": {"setting"},
     },
     "ddp-run": {
-        "check_collectives": {"setting"},
+        "check_collectives": {"bit"},
         "check_replicas": {"setting"},
         "check_same_as_one": {"setting"},
         "check_same_end": {"setting"},

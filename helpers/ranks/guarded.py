@@ -25,3 +25,16 @@ def one_gradient(rank: int, world_size: int) -> None:
     if rank == 0:
         model(torch.ones(1, 2, device=device())).sum().backward()
     assert_gradients_synchronised(model)
+
+
+def nan_everywhere(rank: int, world_size: int) -> bool:
+    """All ranks hold NaN, in a matrix that does not lie in memory as it reads."""
+    model = nn.Linear(2, 3, bias=False).to(device())
+    model.weight = nn.Parameter(torch.full((2, 3), torch.nan, device=device()).T)
+    assert_replicas_equal(model)
+    return True
+
+
+def no_gradient(rank: int, world_size: int) -> None:
+    """The guard is called before the backward pass."""
+    assert_gradients_synchronised(nn.Linear(2, 2).to(device()))

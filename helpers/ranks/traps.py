@@ -71,26 +71,39 @@ def lost_wrapper(rank: int, world_size: int, keep: bool, guard: bool = False) ->
 
 
 class Branches(nn.Module):
-    """Two layers, a and b, of which a step uses those that it is told."""
+    """Two layers of one weight each, a and b, of which a step uses those that it is told."""
 
     def __init__(self):
         super().__init__()
-        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.a = nn.Linear(1, 1, bias=False)
+        self.b = nn.Linear(1, 1, bias=False)
 
     def forward(self, x, used: str):
         return sum(getattr(self, name)(x) for name in used)
 
 
 def branches(
-    rank: int, world_size: int, used: list[str], find_unused: bool, steps: int = 3
-) -> int:
-    """Train for some steps in which rank r uses the layers used[r]; returns how many were done."""
-    ddp = DistributedDataParallel(
-        Branches().to(device()), find_unused_parameters=find_unused
-    )
+    rank: int,
+    world_size: int,
+    used: list[str],
+    find_unused: bool,
+    steps: int = 3,
+    guard: bool = False,
+) -> dict[str, float | None]:
+    """Some steps in which rank r uses the layers used[r], with gradients of r + 1 before averaging.
+
+    guard: assert after each backward that gradients are synchronised. Returns the last step's gradients.
+    """
+    model = Branches().to(device())
+    ddp = DistributedDataParallel(model, find_unused_parameters=find_unused)
     for _ in range(steps):
-        ddp(torch.ones(1, 4, device=device()), used[rank]).sum().backward()
-    return steps
+        ddp.zero_grad()
+        numbers = torch.full((1, 1), rank + 1.0, device=device())
+        ddp(numbers, used[rank]).sum().backward()
+        if guard:
+            assert_gradients_synchronised(model)
+    gradients = {"a": model.a.weight.grad, "b": model.b.weight.grad}
+    return {n: None if g is None else g.item() for n, g in gradients.items()}
 
 
 def reductions(rank: int, world_size: int, find_unused: bool) -> int:
@@ -135,18 +148,24 @@ def epochs(
             drawn.append(list(sampler))
         else:
             order = torch.Generator().manual_seed(epoch)
-            drawn.append(torch.randperm(12, generator=order)[:3].tolist())
+            drawn.append(torch.randperm(12, generator=order).tolist())
         if guard:
             assert_shards_differ(drawn[-1])
     return drawn
 
 
-def uneven(rank: int, world_size: int, batches: list[int], join: bool) -> int:
-    """Train on batches[r] batches on rank r, with or without DDP's join(); returns how many were done."""
-    ddp = DistributedDataParallel(nn.Linear(4, 4).to(device()))
-    done = 0
+def uneven(
+    rank: int, world_size: int, batches: list[int], join: bool
+) -> tuple[int, float]:
+    """Train on batches[r] batches on rank r, each with gradient 1, with or without DDP's join().
+
+    Returns how many were done, and the last gradient.
+    """
+    model = nn.Linear(1, 1, bias=False).to(device())
+    ddp, done = DistributedDataParallel(model), 0
     with ddp.join() if join else contextlib.nullcontext():
         for _ in range(batches[rank]):
-            ddp(torch.ones(1, 4, device=device())).sum().backward()
+            ddp.zero_grad()
+            ddp(torch.ones(1, 1, device=device())).sum().backward()
             done += 1
-    return done
+    return done, model.weight.grad.item()
