@@ -13,7 +13,8 @@ SITE := _build/html
 export CUDA_VISIBLE_DEVICES =
 export OMP_NUM_THREADS = 1
 export PYTHONHASHSEED = 0
-export SOURCE_DATE_EPOCH = 0
+# A day of 2026: Sphinx takes the year of the copyright from it.
+export SOURCE_DATE_EPOCH = 1767225600
 export TQDM_DISABLE = 1
 
 SOURCES := $(shell find book helpers web -type f ! -name '*.pyc' ! -path '*/.ipynb_checkpoints/*') _config.yml _toc.yml

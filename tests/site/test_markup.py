@@ -91,3 +91,9 @@ def test_chinese_words_say_so(site: Path) -> None:
 def test_folded_breaks_have_a_name(site: Path) -> None:
     text = (site / "book/idea/unequal-tokens.html").read_text(encoding="utf-8")
     assert "Show the break of A-31" in text and "Show the proof of A-29" in text
+
+
+def test_the_year_of_the_copyright_is_the_books(site: Path) -> None:
+    """Sphinx replaces it by the year of SOURCE_DATE_EPOCH, and the first second of all is in 1970."""
+    text = (site / "book/index.html").read_text(encoding="utf-8")
+    assert "Copyright 2026" in text
