@@ -35,7 +35,8 @@ test: $(VENV)/.installed lint ## lint, unit tests, every chapter against its sto
 	$(BIN)/python -m pytest tests book --nbval --nbval-current-env --nbval-cell-timeout=300 --ignore=tests/site
 	@rm -rf _build/stored
 	BOOK_EXECUTE=off $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet --path-output _build/stored
-	SITE=_build/stored/_build/html $(BIN)/python -m pytest tests/site -n 2 # a browser waits more than it works
+	SITE=_build/stored/_build/html $(BIN)/python -m pytest tests/site -m alone
+	SITE=_build/stored/_build/html $(BIN)/python -m pytest tests/site -m "not alone" -n 2 # a browser mostly waits
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check --no-cache .

@@ -25,6 +25,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 NOT_RUN = "browser checks NOT RUN"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "alone: measures time, so nothing else may run beside it")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if browser_path() or os.environ.get("REQUIRE_BROWSER") == "1":
