@@ -226,3 +226,18 @@ def test_it_is_accessible_with_its_table_open(visit: Open, address: str) -> None
         page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
         found = Axe().run(page, context={"include": [[".player"]]}).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"][:160]) for each in found] == [], theme
+
+
+def test_eight_ranks_can_be_read_on_a_phone(visit: Open, address: str) -> None:
+    page = visit(f"{address}/{PAGE}", width=360, settle=True).page
+    player = player_of(page)
+    player.get_by_label("Number of ranks").select_option("8")
+    button(page, "Play").click()
+    page.wait_for_timeout(1_000)
+    assert player.locator(".player-chip").count() == 8
+    player.get_by_role("slider").fill("14")
+    assert player.locator(".player-cell text").all_text_contents() == ["8"] * 64
+    assert min(player.locator("svg text").evaluate_all(SIZES)) >= 10.5
+    boxes = [control.bounding_box() for control in player.locator("button, select, input").all()]
+    assert min(box["height"] for box in boxes) >= 40
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
