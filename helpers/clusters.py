@@ -29,11 +29,6 @@ class Measured:
         """Ranks a node."""
         return self.ranks // self.nodes
 
-    @property
-    def largest(self) -> int:
-        """Bytes of the largest message."""
-        return max(self.seconds)
-
     def bus_bandwidth(self, size: int) -> float:
         """busbw in bytes a second: what every rank sends, over the time, if ranks send point to point and
         each has one link (nccl-tests, PERFORMANCE.md)."""

@@ -62,7 +62,7 @@ def cost_curves(sizes: list[float], curves: dict[str, list[float]], marks: dict[
     """
     figure, axes = plt.subplots(figsize=(6.4, 3.6))
     for name, seconds in curves.items():
-        (line,) = axes.loglog(sizes, seconds, label=name.replace("binomial-tree", "binomial tree"))
+        (line,) = axes.loglog(sizes, seconds, label=name)
         if name in marks:
             at = float(np.exp(np.interp(np.log(marks[name]), np.log(sizes), np.log(seconds))))
             axes.plot(marks[name], at, "o", color=line.get_color())

@@ -1,8 +1,9 @@
 """Widgets drawn by a JavaScript module: anywidgets in JupyterLab, the same module as a script on the site.
 
 A package of helpers that draws this way holds NAME/NAME.js, an ES module whose default export is
-`{ render }`, and NAME/NAME.css. The module reads `model.get("state")` and never changes it, so it needs no
-kernel: web/extensions/drawn.py turns it into a classic script that finds its boxes by `data-widget`.
+`{ render }`, and NAME/NAME.css; drawn.js and drawn.css, which all share, stand before them. The module reads
+`model.get("state")` and never changes it, so it needs no kernel: web/extensions/drawn.py turns it into a
+classic script that finds its boxes by `data-widget`.
 """
 
 import html
@@ -46,17 +47,30 @@ class Drawn:
         )
 
 
-def module_of(name: str) -> Path:
-    """The JavaScript module of a widget; its style sheet lies beside it."""
-    return HERE / name / f"{name}.js"
+def widgets() -> list[str]:
+    """Names of the packages of helpers that hold a module of their own name."""
+    return sorted(path.parent.name for path in HERE.glob("*/*.js") if path.stem == path.parent.name)
+
+
+def module_of(name: str) -> str:
+    """The JavaScript of a widget: what all share (drawn.js), then its own module."""
+    return _read("drawn.js") + _read(name, f"{name}.js")
+
+
+def style_of(name: str) -> str:
+    """The style sheet of a widget: what all share (drawn.css), then its own."""
+    return _read("drawn.css") + _read(name, f"{name}.css")
+
+
+def _read(*parts: str) -> str:
+    return HERE.joinpath(*parts).read_text(encoding="utf-8")
 
 
 @cache
 def _widget_class(name: str) -> type[anywidget.AnyWidget]:
-    path = module_of(name)
     parts = {
-        "_esm": path.read_text(encoding="utf-8"),
-        "_css": path.with_suffix(".css").read_text(encoding="utf-8"),
+        "_esm": module_of(name),
+        "_css": style_of(name),
         "state": traitlets.Dict().tag(sync=True),
     }
     return type(name.capitalize(), (anywidget.AnyWidget,), parts)

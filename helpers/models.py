@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from math import prod
 
+EMBEDDING = "tok_embeddings"  # looked up, not multiplied
+
 
 @dataclass(frozen=True)
 class Llama3:
@@ -30,7 +32,7 @@ class Llama3:
         ]
         layers = [(f"layers.{i}.{name}", shape) for i in range(self.layers) for name, shape in layer]
         return [
-            ("tok_embeddings", (self.vocabulary, d)),
+            (EMBEDDING, (self.vocabulary, d)),
             *layers,
             ("norm", (d,)),
             ("output", (self.vocabulary, d)),

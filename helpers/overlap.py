@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from helpers.buckets import Shapes, bucket_places
+from helpers.models import EMBEDDING
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,6 @@ def llama_timeline(
     multiplied, take none.
     """
     sizes, buckets = bucket_places(arrived, cap_mb=cap_mb)
-    work = [shape[0] * shape[1] if len(shape) == 2 and "emb" not in name else 0 for name, shape in arrived]
+    work = [shape[0] * shape[1] if len(shape) == 2 and name != EMBEDDING else 0 for name, shape in arrived]
     ready = ready_times(work, buckets, backward)
     return timeline(ready, sizes, [seconds_of(size) for size in sizes])

@@ -12,7 +12,6 @@ import multiprocessing.spawn
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helpers.backend import Choice, choose, found
+from helpers.loopback import loopback
 from helpers.rank_arguments import check_call, pickled
 from helpers.rank_failure import RankFailure, RemoteTraceback, judge
 from helpers.rank_process import DONE, READY, Job, device, main
@@ -192,9 +192,6 @@ def _environment() -> dict[str, str]:
     """The caller's environment as it is now, plus what keeps ranks on one host out of trouble."""
     environment = dict(os.environ, OMP_NUM_THREADS="1")
     if sys.platform != "win32":
-        # By name ("lo" on Linux, "lo0" on macOS): the host's own name may not resolve to an address.
-        names = {name for _, name in socket.if_nameindex()}
-        loopback = next((name for name in ("lo", "lo0") if name in names), None)
-        if loopback:
-            environment.setdefault("GLOO_SOCKET_IFNAME", loopback)
+        if name := loopback():
+            environment.setdefault("GLOO_SOCKET_IFNAME", name)
     return environment

@@ -10,7 +10,7 @@ from extensions import load_extension
 from test_figures import BACKGROUND, contrast, rgb
 
 from helpers.claims import ROOT
-from helpers.drawn import module_of
+from helpers.drawn import module_of, style_of
 from helpers.explorer import EXPECTED, LABELS, LIMITS, PRESETS, explore
 from helpers.price import FORMULAS, threshold
 
@@ -20,7 +20,7 @@ GRAPHICS = 3.0  # WCAG 2.2, contrast of what is drawn
 
 @pytest.fixture(scope="module")
 def style() -> str:
-    return module_of("explorer").with_suffix(".css").read_text(encoding="utf-8")
+    return style_of("explorer")
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,7 @@ def test_words_stand_where_nothing_runs() -> None:
 
 
 def test_script_and_style_are_light(style: str) -> None:
-    module = module_of("explorer").read_text(encoding="utf-8")
-    script = load_extension("drawn").classic_script("explorer", module)
+    script = load_extension("drawn").classic_script("explorer", module_of("explorer"))
     sizes = [len(gzip.compress(part.encode())) for part in (script, style)]
     assert sum(sizes) <= LARGEST, sizes
 

@@ -9,7 +9,7 @@ from extensions import load_extension
 
 from helpers import algorithms
 from helpers.algorithms.broken import literal_all_gather, resending_ring
-from helpers.drawn import module_of
+from helpers.drawn import module_of, style_of, widgets
 from helpers.player import compact, play, trace_of
 from helpers.processes import run
 from helpers.ranks import ring
@@ -98,9 +98,8 @@ def test_what_cannot_be_played_is_refused(arguments, words):
 
 
 def test_the_script_is_small_and_carries_no_algorithm():
-    module = module_of("player")
-    script = drawn.classic_script("player", module.read_text(encoding="utf-8"))
-    style = module.with_suffix(".css").read_text(encoding="utf-8")
+    script = drawn.classic_script("player", module_of("player"))
+    style = style_of("player")
     assert sum(len(gzip.compress(text.encode(), mtime=0)) for text in (script, style)) <= LARGEST_SCRIPT
     assert "const widget = { render };" in script and "export" not in script
     for word in ("ring-", "reduce-scatter", "all-gather", "butterfly", "fetch("):
@@ -122,4 +121,4 @@ def test_a_module_that_is_no_classic_script_is_refused(module):
 
 
 def test_the_player_is_among_the_widgets():
-    assert "player" in drawn.widgets() and module_of("player").with_suffix(".css").is_file()
+    assert widgets() == ["explorer", "player"]

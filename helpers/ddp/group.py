@@ -8,7 +8,6 @@ say which.
 import contextlib
 import gc
 import os
-import socket
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import NamedTuple
@@ -18,6 +17,7 @@ import torch.distributed as dist
 
 from helpers.backend import Machine, choose, found
 from helpers.ddp.options import SettingError
+from helpers.loopback import loopback
 
 BACKENDS = ("auto", "gloo", "nccl")
 NUMBERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -138,9 +138,5 @@ def _meeting_point(here: Place, patience: timedelta) -> dist.Store:
 
 
 def _stay_on_this_host() -> None:
-    # By name ("lo" on Linux, "lo0" on macOS): the host's own name may not resolve to an address.
-    if hasattr(socket, "if_nameindex"):
-        names = {name for _, name in socket.if_nameindex()}
-        for name in ("lo", "lo0"):
-            if name in names:
-                os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+    if name := loopback():
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)

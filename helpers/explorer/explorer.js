@@ -104,14 +104,6 @@ const SLIDERS = {
 
 // Elements
 
-const fill = (element, attributes, children) => {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-};
-const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-const svg = (tag, attributes = {}, ...children) =>
-  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 // Something to operate. JupyterLab would take arrows and Enter for itself, were it not for the attribute.
 const operable = (tag, attributes, ...children) =>
   html(tag, { ...attributes, "data-lm-suppress-shortcuts": "true" }, ...children);
@@ -290,7 +282,7 @@ function render({ model, el }) {
   const legend = html("div", { class: "explorer-legend", "aria-hidden": "true" },
     ...Object.entries(labels).map(([algorithm, words]) => html("span", {}, sample(algorithm), words)));
   const ruler = html("div"); // as wide as the plot may be, and never higher: drawing does not change it
-  const root = html("div", { class: "explorer", role: "group", "aria-label": "Alpha-beta explorer" },
+  const root = html("div", { class: "explorer drawn-root", role: "group", "aria-label": "Alpha-beta explorer" },
     ruler, legend, picture,
     html("div", { class: "explorer-controls" },
       html("div", { class: "explorer-row" }, html("label", {}, "Algorithm", select), button("Reset", start)),

@@ -18,14 +18,6 @@ const ICONS = {
 };
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-function fill(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-const svg = (tag, attributes = {}, ...children) =>
-  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 // The trace in words.
 
@@ -305,7 +297,7 @@ function render({ model, el }) {
   );
   const controls = html("div", { class: "player-controls" }, range, phases, buttons);
   const details = html("details", {}, html("summary", {}, "This state as a table"), scroll);
-  const root = html("div", { class: "player", role: "group" }, head, stage, controls, words, details);
+  const root = html("div", { class: "player drawn-root", role: "group" }, head, stage, controls, words, details);
   // JupyterLab would take the arrows up and down, which these two need, for its own shortcuts.
   for (const control of [range, select]) control.setAttribute("data-lm-suppress-shortcuts", "true");
 

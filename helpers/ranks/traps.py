@@ -120,12 +120,10 @@ def reductions(rank: int, world_size: int, find_unused: bool) -> int:
     return counts["c10d::allreduce_"]
 
 
-def storages(rank: int, world_size: int, view: bool, backward: bool = True) -> int:
+def storages(rank: int, world_size: int, view: bool) -> int:
     """How many pieces of memory hold the gradients of four parameters, under gradient_as_bucket_view."""
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).to(device())
     ddp = DistributedDataParallel(model, gradient_as_bucket_view=view)
-    if not backward:
-        return sum(p.grad is not None for p in model.parameters())
     for _ in range(2):
         ddp(torch.ones(1, 4, device=device())).sum().backward()
     return len({p.grad.untyped_storage().data_ptr() for p in model.parameters()})

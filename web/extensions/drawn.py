@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from helpers.drawn import HERE
+from helpers.drawn import module_of, style_of, widgets
 
 EXPORT = "export default "
 SCRIPT = """// Made from helpers/{name}/{name}.js by web/extensions/drawn.py.
@@ -21,11 +21,6 @@ for (const el of document.querySelectorAll('[data-widget="{name}"]')) {{
 }}
 }})();
 """
-
-
-def widgets() -> list[str]:
-    """Names of the packages of helpers that hold a module of their own name."""
-    return sorted(path.parent.name for path in HERE.glob("*/*.js") if path.stem == path.parent.name)
 
 
 def classic_script(name: str, module: str) -> str:
@@ -42,11 +37,8 @@ def write_scripts(app: Sphinx) -> None:
     folder = Path(app.doctreedir) / "drawn"
     folder.mkdir(parents=True, exist_ok=True)
     for name in widgets():
-        source = HERE / name / f"{name}.js"
-        script = classic_script(name, source.read_text(encoding="utf-8"))
-        (folder / source.name).write_text(script, encoding="utf-8")
-        style = source.with_suffix(".css")
-        (folder / style.name).write_text(style.read_text(encoding="utf-8"), encoding="utf-8")
+        (folder / f"{name}.js").write_text(classic_script(name, module_of(name)), encoding="utf-8")
+        (folder / f"{name}.css").write_text(style_of(name), encoding="utf-8")
     app.config.html_static_path.append(str(folder))
 
 
