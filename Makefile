@@ -32,7 +32,8 @@ _build/.book: $(VENV)/.installed $(SOURCES)
 	@mkdir -p _build && touch $@
 
 test: $(VENV)/.installed lint ## lint, unit tests, every chapter against its stored outputs, the site in a browser
-	$(BIN)/python -m pytest tests book --nbval --nbval-current-env --nbval-cell-timeout=300 --ignore=tests/site
+	$(BIN)/python -m pytest tests book --nbval --nbval-current-env --nbval-cell-timeout=300 --ignore=tests/site \
+	  -n 2 --dist loadfile # processes mostly wait for each other; a chapter's cells stay together, in order
 	@rm -rf _build/stored
 	BOOK_EXECUTE=off $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet --path-output _build/stored
 	SITE=_build/stored/_build/html $(BIN)/python -m pytest tests/site -m alone

@@ -47,6 +47,10 @@ class RankFailure(RuntimeError):
         self.rank, self.kind = rank, kind
         self.results, self.output, self.ends = results, output, ends
 
+    def __reduce__(self):
+        """So that it can be copied and sent to another process."""
+        return type(self), (str(self), self.rank, self.kind, self.results, self.output, self.ends)
+
 
 class RemoteTraceback(Exception):
     """Carries a rank's own traceback, so that it is printed above the RankFailure."""

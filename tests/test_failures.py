@@ -1,6 +1,7 @@
 """Every way in which a rank fails, run for real: the call ends in time, names the rank, leaves nothing."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -86,6 +87,12 @@ def test_a_rank_that_raises_shows_its_own_traceback():
         run(faults.raises, ranks=4, backend="gloo", culprit=CULPRIT)
     assert "faults.py" in str(caught.value.__cause__) and "this batch is empty" in str(caught.value.__cause__)
     assert "\n" not in str(caught.value), "one line, so that a page shows one line"
+
+
+def test_a_failure_can_be_sent_to_another_process():
+    failure = RankFailure("rank 1 raised", 1, "raised", {0: "finished"}, ["", "x"], [])
+    again = pickle.loads(pickle.dumps(failure))
+    assert str(again) == str(failure) and vars(again) == vars(failure)
 
 
 def test_a_late_rank_is_named_with_its_line():
