@@ -48,3 +48,15 @@ def exposed_by_cap(caps: list[float], curves: dict[str, list[float]]) -> None:
     axes.set(xlabel="bucket cap, MiB", ylabel="exposed, s")
     axes.legend(frameon=False)
     plt.show()
+
+
+def profiled(spans: dict[str, list[tuple[float, float]]]) -> None:
+    """What a profiler saw of one backward pass: layers computing above, AllReduces under way below."""
+    figure, axes = plt.subplots(figsize=(6.4, 2))
+    for height, name, colour in ((1.1, "backward", GREEN), (0.1, "AllReduce", BLUE)):
+        bars = [(1e3 * start, 1e3 * (end - start)) for start, end in spans[name]]
+        axes.broken_barh(bars, (height, 0.8), facecolor=colour)
+    axes.axvline(1e3 * spans["backward"][-1][1], color=INK, linestyle="--", linewidth=1)
+    axes.set(xlabel="ms", yticks=(0.5, 1.5), ylim=(0, 2))
+    axes.set_yticklabels(("sending", "computing"))
+    plt.show()

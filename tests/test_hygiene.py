@@ -14,6 +14,8 @@ LARGEST_FIGURE = 100_000  # bytes
 # Cells whose output differs between machines, each with its reason. Everything else is compared.
 MAY_DIFFER: dict[str, str] = {
     "alpha-beta/measured": "alpha and bandwidth of the machine it runs on",
+    "buckets-and-overlap/profiled": "what a profiler sees of the machine it runs on",
+    "buckets-and-overlap/profiled-figure": "what a profiler sees of the machine it runs on",
     "buckets-and-overlap/slow": "times as ratios, whose bounds tests/test_overlap.py asserts",
     "ddp-run/speed": "samples a second on the cores of the machine, as ratios",
     "ring-allreduce/race": "how fast two programs are, as a ratio",
