@@ -34,11 +34,11 @@ class LlamaLike(nn.Module):
         """Tokens (n,) int64 to logits (n, vocabulary); every parameter is used once."""
         hidden = self.tok_embeddings[tokens]
         for layer in range(self.layers):
-            hidden = self._layer(hidden, lambda name, i=layer: getattr(self, f"layers_{i}_{name}"))
+            hidden = self.layer(hidden, lambda name, i=layer: getattr(self, f"layers_{i}_{name}"))
         return (hidden * self.norm) @ self.output.T
 
     @staticmethod
-    def _layer(hidden: Tensor, weight) -> Tensor:
+    def layer(hidden: Tensor, weight) -> Tensor:
         normed = hidden * weight("attention_norm")
         query, key, value = (normed @ weight(f"attention_w{part}").T for part in "qkv")
         mixed = query + (key * value).repeat(1, query.shape[-1] // key.shape[-1])

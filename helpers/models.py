@@ -50,3 +50,4 @@ class Llama3:
 
 LLAMA3_8B = Llama3(layers=32, width=4096, hidden=14_336)
 LLAMA3_70B = Llama3(layers=80, width=8192, hidden=28_672)
+LLAMA3_405B = Llama3(layers=126, width=16_384, hidden=53_248)

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from pathlib import Path
 
 import torch
 from IPython import get_ipython
@@ -29,6 +30,12 @@ def show(*objects) -> Markdown:
         file = each.__module__.replace(".", "/") + ".py"
         parts.append(f"```python\n# {file}\n{_without_docstrings(each)}\n```")
     return Markdown("\n\n".join(parts))
+
+
+def show_file(path: str, language: str) -> Markdown:
+    """A text file of the repository as highlighted code. path: from the root."""
+    text = (Path(__file__).parents[1] / path).read_text(encoding="utf-8").rstrip()
+    return Markdown(f"```{language}\n{text}\n```")
 
 
 def _without_docstrings(thing) -> str:

@@ -127,7 +127,8 @@ def _meeting_point(here: Place, patience: timedelta) -> dist.Store:
 
     torchrun 2.13 hands restarted ranks the store of the attempt before, with the addresses of the dead in it,
     and in two of five tries they waited for those. On one node the number of the attempt keeps them apart.
-    Nodes count for themselves: on several, restarts need TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1.
+    Nodes count for themselves: on several, restarts with c10d need TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1. With
+    --master-addr it changes nothing: leave --max-restarts at 0, and let the scheduler restart the job.
     Source: pytorch/pytorch issue 135712.
     """
     store, _, _ = next(dist.rendezvous("env://", timeout=patience))

@@ -1,5 +1,7 @@
 """A rank function that watches one real step of DDP with PyTorch's profiler."""
 
+import time
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -29,6 +31,9 @@ def spans(
     loss = ddp(batch).sum()
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         loss.backward()
+        time.sleep(
+            0.1
+        )  # gloo's threads note the end of their work after the work itself
     names = {BACKWARD: "backward", f"{dist.get_backend()}:all_reduce": "AllReduce"}
     found = {name: [] for name in names.values()}
     for event in profiler.events():

@@ -96,16 +96,16 @@ def wire_bytes(
     for operation in operations:
         dist.barrier()
         time.sleep(0.2)
-        before = _loopback_bytes()
+        before = loopback_bytes()
         dist.barrier()
         calls[operation]()
         dist.barrier()
         time.sleep(0.2)
-        moved.append(_loopback_bytes() - before)
+        moved.append(loopback_bytes() - before)
     return moved
 
 
-def _loopback_bytes() -> int:
+def loopback_bytes() -> int:
     line = next(
         line
         for line in Path("/proc/net/dev").read_text().splitlines()

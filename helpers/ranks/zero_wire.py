@@ -1,0 +1,97 @@
+"""What only the tests of ZeRO run: bytes on the wire, and whether the pieces do what they say."""
+
+import time
+import warnings
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from helpers.llama_blocks import SMALL, LlamaBlocks
+from helpers.rank_process import device
+from helpers.ranks.ring import loopback_bytes
+from helpers.ranks.zero import SCALE, WAYS, TrueReduceScatter, tokens, train_step
+from helpers.ranks.zero_by_hand import ZeroByHand, reduce_scatter, true_reduce_scatter
+from helpers.volume import Volume
+
+QUIET = 0.1  # seconds for the last bytes to arrive
+
+
+def step_bytes(
+    rank: int, world_size: int, ways: list[tuple[str, bool]], scale: int
+) -> list[int]:
+    """Bytes on the loopback interface in the third step of each way, all ranks together.
+
+    ways: a name of helpers.ranks.zero.WAYS, and whether its reduce-scatter is our own, which moves no more
+    than it must, instead of gloo's. scale: the model's widths are divided by this. Only meaningful in a private
+    network.
+    """
+    warnings.filterwarnings("ignore", category=UserWarning)
+    return [_step_bytes(rank, way, own, scale) for way, own in ways]
+
+
+def _step_bytes(rank: int, way: str, own_reduce_scatter: bool, scale: int) -> int:
+    model = LlamaBlocks(SMALL, scale=scale).to(device())
+    called, update = WAYS[way](model, own_reduce_scatter)
+    for step in range(2):  # in the second DDP arranges its buckets
+        train_step(called, model, update, tokens(rank, step))
+    dist.barrier()
+    time.sleep(QUIET)
+    before = loopback_bytes()
+    dist.barrier()
+    train_step(called, model, update, tokens(rank, 2))
+    dist.barrier()
+    time.sleep(QUIET)
+    return loopback_bytes() - before
+
+
+def parts(rank: int, world_size: int) -> dict:
+    """What the pieces of the chapter do, on this rank.
+
+    "scattered": a vector of integers of this rank, and its reduce-scatters: torch's, our own, and our own's
+    average times the number of ranks. "gradients":
+    of one step of FSDP2 with torch's reduce-scatter and with ours, this rank's, flat. "refused": what was
+    said to a vector that cannot be cut, to what TrueReduceScatter does not do, and to the counter's unknown.
+    """
+    warnings.filterwarnings("ignore", category=UserWarning)
+    vector = torch.arange(8 * world_size, dtype=torch.float64) * (rank + 1) ** 2
+    both = [reduce_scatter(vector), true_reduce_scatter(vector)]
+    own, average = TrueReduceScatter(), torch.empty_like(both[0])
+    ask = dict(output_tensor=average, input_tensor=vector, group=dist.group.WORLD)
+    own(**ask, op=dist.ReduceOp.AVG)
+    gradients = []
+    for ours in (False, True):
+        model, update = WAYS["FSDP2, resharded"](LlamaBlocks(SMALL, scale=SCALE), ours)
+        train_step(model, model, update, tokens(rank, 0))
+        local = [p.grad.to_local().flatten() for p in model.parameters()]
+        gradients.append(torch.cat(local))
+    odd = nn.Linear(world_size + 1, 1, bias=False)
+    norms = [p.grad for p in model.parameters()]
+    refused = {
+        "cut": lambda: ZeroByHand(odd, stage=1, lr=0.1),
+        "maximum": lambda: own(**ask, op=dist.ReduceOp.MAX),
+        "no waiting": lambda: own(**ask, op=dist.ReduceOp.SUM, async_op=True),
+        "full_tensor": lambda: _counted(model.norm.full_tensor),
+        "total norm": lambda: _counted(
+            lambda: nn.utils.get_total_norm(norms).full_tensor()
+        ),
+        "clipping": lambda: _counted(
+            lambda: nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        ),
+    }
+    said = {name: _refusal(call) for name, call in refused.items()}
+    scattered = [each.tolist() for each in (vector, *both, average * world_size)]
+    return {"scattered": scattered, "gradients": gradients, "refused": said}
+
+
+def _counted(call):
+    with Volume():
+        return call()
+
+
+def _refusal(call) -> str:
+    try:
+        call()
+    except (ValueError, RuntimeError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "not refused"
