@@ -10,7 +10,7 @@ from site_visit import Visit
 
 Open = Callable[..., Visit]
 TITLE = re.compile(r"<title>(.*?)(?: &#8212; | — |</title>)")
-BEST = 3  # a chapter has to be among the first results for its own title
+BEST = 1  # a chapter has to be the first result for its own title
 
 chapters = [path for path in pages() if re.fullmatch(r"book/(?!back/)[\w-]+/[\w-]+\.html", path)]
 
