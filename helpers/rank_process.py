@@ -85,14 +85,16 @@ def _work(rank: int, job: Job, folder: Path, status) -> None:
         device = torch.device("cuda", rank)
         torch.cuda.set_device(device)
     # The parent watches the clock and can say who is late; the group's own limit only backs it up.
+    store = dist.FileStore(str(folder / "store"), job.ranks)
     dist.init_process_group(
         job.backend,
-        store=dist.FileStore(str(folder / "store"), job.ranks),
+        store=store,
         rank=rank,
         world_size=job.ranks,
         timeout=timedelta(seconds=job.timeout + 60),
         device_id=device,
     )
+    _wait_for_all(store, rank, job.ranks)
     status.send_bytes(READY)
     own_pid = os.getpid()
     result = function(rank, job.ranks, **arguments)
@@ -108,6 +110,12 @@ def _work(rank: int, job: Job, folder: Path, status) -> None:
     os.replace(folder / f"{rank}.partial", folder / f"{rank}.result")
     if job.backend == "nccl":
         dist.destroy_process_group()
+
+
+def _wait_for_all(store, rank: int, ranks: int) -> None:
+    """Until every rank has joined the group: who fails at once would cut the others off half-way in."""
+    store.set(f"met/{rank}", "")
+    store.wait([f"met/{other}" for other in range(ranks)], timedelta(hours=1))  # the parent has the clock
 
 
 def device():

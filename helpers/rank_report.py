@@ -56,8 +56,8 @@ def _position(stack: str) -> tuple[str, bool]:
             continue
         own = [f for f in frames if not LIBRARY.search(f[0])]
         above = frames[: frames.index(own[0])]
-        waiting = any(WAITS.search(path) for path, _, _ in above)
         path, line, name = own[0]
+        waiting = name == "_wait_for_all" or any(WAITS.search(path) for path, _, _ in above)
         return f"{Path(path).name} line {line}, in {name}", waiting
     return "", False
 

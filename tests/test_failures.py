@@ -153,11 +153,14 @@ def test_parent_killed(tmp_path):
 def check_kernel_interrupted(folder: Path):
     manager, client = start_new_kernel(kernel_name="python3")
     try:
-        client.execute(textwrap.dedent(WAITS).replace("sys.argv[1]", repr(str(folder))), stop_on_error=False)
+        code = textwrap.dedent(WAITS).replace("sys.argv[1]", repr(str(folder)))
+        asked = client.execute(code, stop_on_error=False)
         ranks = pids_of_ranks(folder)
         start = time.monotonic()
         manager.interrupt_kernel()
-        reply = client.get_shell_msg(timeout=30)["content"]
+        while (message := client.get_shell_msg(timeout=30))["parent_header"]["msg_id"] != asked:
+            pass  # a slow kernel still answers who it is
+        reply = message["content"]
         assert reply["ename"] == "KeyboardInterrupt", reply
         assert time.monotonic() - start < 10
         assert alive(ranks) == []
