@@ -88,8 +88,3 @@ class Feedback:
         if self.keep:
             self.residual = owed - self.compressor.unpack(parts, len(owed))
         return parts
-
-
-def size_of(parts: list[torch.Tensor]) -> int:
-    """Bytes of the tensors in `parts`."""
-    return sum(part.numel() * part.element_size() for part in parts)

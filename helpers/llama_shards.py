@@ -4,8 +4,8 @@ Chapter and tests hold it to bytes of tensors that torch really cut (helpers.ran
 logits, what collectives and the allocator need, padding.
 """
 
+from helpers.arguments import whole_numbers
 from helpers.models import Llama3
-from helpers.rank_grid import whole_numbers
 from helpers.schedule import chunk_sizes
 
 HEAD = 128  # width of one attention head, in all Llama 3 models

@@ -6,9 +6,9 @@ Left out: logits, gathered layers, buffers of the collectives, the allocator's w
 
 from dataclasses import dataclass
 
+from helpers.arguments import whole_numbers
 from helpers.llama_shards import HEAD, layer_activations
 from helpers.models import Llama3
-from helpers.rank_grid import whole_numbers
 
 MIB = 2**20
 CARDS = {"80 GB": 80 * 10**9, "141 GB": 141 * 10**9}  # as the names say, in decimal bytes

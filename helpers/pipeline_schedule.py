@@ -6,7 +6,7 @@ messages.
 
 from dataclasses import dataclass
 
-from helpers.rank_grid import whole_numbers
+from helpers.arguments import whole_numbers
 
 Schedule = list[list[tuple]]  # a row a rank, of ("F" or "B", micro-batch) or ("F" or "B", micro-batch, chunk)
 

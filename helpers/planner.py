@@ -1,8 +1,7 @@
 """Which grid fits, and what each axis moves: a planner that says no, with a reason.
 
-It knows the memory of a GPU, the shapes of a Llama 3, and two classes of links. Left out: what overlaps,
-latency, buffers and the allocator, so a grid that it accepts may still fail, by a little; and tensor ranks
-that share a key/value head, as Megatron-LM's may.
+It knows the memory of a GPU, the shapes of a Llama 3, and two classes of links. Left out: overlap, latency,
+buffers, the allocator, so what it accepts may fail; ranks that share a key/value head, as Megatron's may.
 """
 
 from dataclasses import dataclass, field
@@ -10,10 +9,11 @@ from fractions import Fraction
 from math import prod
 
 from helpers import traffic
+from helpers.arguments import whole_numbers
 from helpers.llama_shards import HEAD, chunk_layers, layer_activations, stage_parameters
 from helpers.memory import MIXED, Recipe, state_bytes
 from helpers.models import Llama3
-from helpers.rank_grid import LLAMA3, RankGrid, derived_dp, grid, whole_numbers
+from helpers.rank_grid import LLAMA3, RankGrid, derived_dp, grid
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ outermost, as Megatron-Core writes it. Left out: Megatron's second grid for expe
 from dataclasses import dataclass
 from math import prod
 
+from helpers.arguments import whole_numbers
+
 MEGATRON = "tp-cp-ep-dp-pp"  # parallel_state.py, the default of initialize_model_parallel
 LLAMA3 = "tp-cp-pp-dp"  # Dubey et al. 2024, section 3.3.2
 
@@ -102,10 +104,3 @@ def derived_dp(world_size: int, tp: int = 1, pp: int = 1, cp: int = 1) -> int:
     if world_size % model:
         raise ValueError(f"tp={tp}, pp={pp}, cp={cp}: expected a product that divides {world_size}")
     return world_size // model
-
-
-def whole_numbers(**values: int) -> None:
-    """Raises ValueError for the first value that is no whole number of 1 or more."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name}={value!r}: expected a whole number of 1 or more")

@@ -4,10 +4,10 @@ Elements are BF16 where nothing else is said. What a layer does not keep (helper
 from other ranks, it gathers again. Left out: latency, what overlaps, embedding and loss, gradients of norms.
 """
 
+from helpers.arguments import whole_numbers
 from helpers.llama_shards import chunk_layers, stage_parameters
 from helpers.memory import Recipe
 from helpers.models import Llama3
-from helpers.rank_grid import whole_numbers
 
 BF16 = 2  # bytes
 

@@ -22,6 +22,7 @@ from helpers.ddp.data import Batches
 from helpers.ddp.model import ByteTransformer
 from helpers.rank_grid import grid
 from helpers.rank_process import device
+from helpers.ranks.collectives import settled
 from helpers.ranks.pipeline_parallel import run_stage
 from helpers.ranks.tensor_parallel import mlp, own
 from helpers.volume import Volume
@@ -102,15 +103,8 @@ def called(
     """
     if how not in ("no_sync", "every", "sharded"):
         raise ValueError(f"how={how!r}: expected no_sync, every or sharded")
-    model = _layers()
-    if how == "sharded":
-        mesh = init_device_mesh(device().type, (world_size,))
-        ddp = fully_shard(model, mesh=mesh)
-    else:
-        ddp = DistributedDataParallel(model, bucket_cap_mb=cap_mb)
     numbers = torch.ones(2, 64, device=device())
-    for _ in range(2):
-        ddp(numbers).sum().backward()
+    ddp = settled(_layers(), numbers, how == "sharded", cap_mb)
     counted = []
     for number in micro_batches:
         with Volume() as volume:
