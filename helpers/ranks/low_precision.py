@@ -1,6 +1,5 @@
 """Rank functions that add BF16 numbers in different places: on the way round the ring, or at its end."""
 
-import time
 from collections.abc import Callable
 
 import torch
@@ -9,7 +8,7 @@ import torch.distributed as dist
 from helpers.compression import Feedback, OneBit, TopK
 from helpers.handed import handed, sent_by_a_ring
 from helpers.ranks.compression import exchange
-from helpers.ranks.ring import loopback_bytes
+from helpers.ranks.on_the_wire import carried
 
 
 def added_in_fp32(tensor: torch.Tensor) -> torch.Tensor:
@@ -73,21 +72,9 @@ def wire_bytes(
     calls = ways(gradient.bfloat16())
     for name, compressor in {"1 bit": OneBit(), "top 1 %": TopK(0.01)}.items():
         calls[name] = lambda c=compressor: exchange(Feedback(c), gradient)
-    moved = {}
+    told = {}
     for name, call in calls.items():
-        tries = [_moved_by(call, world_size) for _ in range(2)]
-        moved[name] = min(tries)  # a busy machine sends some packets twice
-    return moved
-
-
-def _moved_by(call: Callable, world_size: int) -> tuple[int, float]:
-    dist.barrier()
-    time.sleep(0.1)
-    before = loopback_bytes()
-    dist.barrier()
-    with handed() as counted:
-        call()
-    dist.barrier()
-    time.sleep(0.1)
-    moved = loopback_bytes() - before
-    return moved, world_size * sent_by_a_ring(counted, world_size)
+        with handed() as counted:
+            call()
+        told[name] = (carried(call), world_size * sent_by_a_ring(counted, world_size))
+    return told

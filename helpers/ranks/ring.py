@@ -1,13 +1,11 @@
 """Rank functions of the chapter on the ring: real processes, and the bytes they put on the wire."""
 
-import time
-from pathlib import Path
-
 import torch
 import torch.distributed as dist
 
 from helpers.algorithms.ring import ring_allreduce
 from helpers.rank_process import device
+from helpers.ranks.on_the_wire import carried
 from helpers.schedule import Schedule
 from helpers.transport import transport
 
@@ -82,8 +80,8 @@ def wire_bytes(
 ) -> list[int]:
     """Bytes that the loopback interface carries during each collective, all ranks together.
 
-    operations: "all_reduce", "reduce_scatter" or "all_gather", on float32 vectors of `elements`. Only
-    meaningful where nobody else uses the interface: in a network namespace of one's own.
+    operations: "all_reduce", "reduce_scatter" or "all_gather", on float32 vectors of `elements`.
+    Counted as in helpers.ranks.on_the_wire.
     """
     whole, own = torch.ones(elements), torch.ones(elements // world_size)
     parts = list(torch.ones(elements).chunk(world_size))
@@ -92,23 +90,4 @@ def wire_bytes(
         "reduce_scatter": lambda: dist.reduce_scatter(own, parts),
         "all_gather": lambda: dist.all_gather(parts, own),
     }
-    moved = []
-    for operation in operations:
-        dist.barrier()
-        time.sleep(0.2)
-        before = loopback_bytes()
-        dist.barrier()
-        calls[operation]()
-        dist.barrier()
-        time.sleep(0.2)
-        moved.append(loopback_bytes() - before)
-    return moved
-
-
-def loopback_bytes() -> int:
-    line = next(
-        line
-        for line in Path("/proc/net/dev").read_text().splitlines()
-        if line.strip().startswith("lo:")
-    )
-    return int(line.split(":")[1].split()[8])
+    return [carried(calls[operation]) for operation in operations]

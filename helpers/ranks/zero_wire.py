@@ -1,6 +1,5 @@
 """What only the tests of ZeRO run: bytes on the wire, and whether the pieces do what they say."""
 
-import time
 import warnings
 
 import torch
@@ -9,12 +8,10 @@ from torch import nn
 
 from helpers.llama_blocks import SMALL, LlamaBlocks
 from helpers.rank_process import device
-from helpers.ranks.ring import loopback_bytes
+from helpers.ranks.on_the_wire import carried
 from helpers.ranks.zero import SCALE, WAYS, TrueReduceScatter, tokens, train_step
 from helpers.ranks.zero_by_hand import ZeroByHand, reduce_scatter, true_reduce_scatter
 from helpers.volume import Volume
-
-QUIET = 0.1  # seconds for the last bytes to arrive
 
 
 def step_bytes(
@@ -35,14 +32,7 @@ def _step_bytes(rank: int, way: str, own_reduce_scatter: bool, scale: int) -> in
     called, update = WAYS[way](model, own_reduce_scatter)
     for step in range(2):  # in the second DDP arranges its buckets
         train_step(called, model, update, tokens(rank, step))
-    dist.barrier()
-    time.sleep(QUIET)
-    before = loopback_bytes()
-    dist.barrier()
-    train_step(called, model, update, tokens(rank, 2))
-    dist.barrier()
-    time.sleep(QUIET)
-    return loopback_bytes() - before
+    return carried(lambda: train_step(called, model, update, tokens(rank, 2)))
 
 
 def parts(rank: int, world_size: int) -> dict:
