@@ -63,7 +63,7 @@ def llama_timeline(
 ) -> list[Sent]:
     """The timeline of a backward pass of `backward` seconds whose gradients arrive in this order.
 
-    arrived: as helpers.llama_like.arrival has it; seconds_of(bytes): time of one bucket on the link. A matrix
+    arrived: as helpers.llama.like.arrival has it; seconds_of(bytes): time of one bucket on the link. A matrix
     takes time in proportion to its elements; vectors and the embedding, which is looked up and not
     multiplied, take none.
     """

@@ -18,7 +18,7 @@ def begin() -> None:
     if shell is None:
         return
     shell.InteractiveTB.set_mode("Minimal")
-    from helpers.figure_style import set_style
+    from helpers.figures.style import set_style
 
     set_style()
 

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from helpers.private_network import NEEDED, NoPrivateNetwork, enter
+from helpers.counting.private_network import NEEDED, NoPrivateNetwork, enter
 
 
 def pytest_configure(config):

@@ -3,7 +3,7 @@
 import importlib.util
 from types import ModuleType
 
-from helpers.claims import ROOT
+from helpers.ledger.claims import ROOT
 
 
 def load_extension(name: str) -> ModuleType:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.backend import Machine, choose
+from helpers.processes.backend import Machine, choose
 
 GPUS = (0, 1, 2, 3, 8)
 RANKS = (None, 1, 2, 3, 4, 8, 9)

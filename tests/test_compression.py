@@ -8,10 +8,10 @@ import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState
 
 from helpers import algorithms
-from helpers.compression import Feedback, OneBit, TopK
+from helpers.compression.compressors import Feedback, OneBit, TopK
 from helpers.count import count
-from helpers.handed import handed, sent_by_a_ring
-from helpers.private_network import run_inside
+from helpers.counting.handed import handed, sent_by_a_ring
+from helpers.counting.private_network import run_inside
 from helpers.processes import run
 from helpers.ranks import compression, hooks
 from helpers.text import sentences

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import fit, nccl_model, price
 from helpers.algorithms import (
     BY_RANKS,
     halving_doubling_allreduce,
@@ -18,12 +17,13 @@ from helpers.algorithms import (
     ring_allreduce,
 )
 from helpers.buckets import MIB, bucket_bytes
-from helpers.clusters import FOLDER, measured
-from helpers.llama_like import arrival
-from helpers.load import busiest_port, load
+from helpers.cost import fit, nccl_model, price
+from helpers.cost.clusters import FOLDER, measured
+from helpers.cost.load import busiest_port, load
+from helpers.cost.network import Link, Network, flat
+from helpers.cost.pipeline import pipelined
+from helpers.llama.like import arrival
 from helpers.models import LLAMA3_8B, LLAMA3_70B
-from helpers.network import Link, Network, flat
-from helpers.pipeline import pipelined
 from helpers.simulate import check_complete, simulate
 
 GRADIENT = 2 * LLAMA3_8B.parameters

@@ -16,7 +16,6 @@ import psutil
 import pytest
 import torch
 
-from helpers.backend import Machine
 from helpers.ddp import checkpoint
 from helpers.ddp.__main__ import main
 from helpers.ddp.data import Batches, windows
@@ -27,6 +26,7 @@ from helpers.ddp.progress import Progress
 from helpers.ddp.training import backward
 from helpers.page import rounding_bound
 from helpers.processes import RankFailure, run
+from helpers.processes.backend import Machine
 from helpers.ranks.training import train, train_and_die, train_and_die_writing, train_unsettled
 
 TIMEOUT = 120.0  # seconds; a run takes one or two on idle cores

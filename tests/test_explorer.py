@@ -9,10 +9,10 @@ import pytest
 from extensions import load_extension
 from test_figures import BACKGROUND, contrast, rgb
 
-from helpers.claims import ROOT
+from helpers.cost.price import FORMULAS, threshold
 from helpers.drawn import module_of, style_of
 from helpers.explorer import EXPECTED, LABELS, LIMITS, PRESETS, explore
-from helpers.price import FORMULAS, threshold
+from helpers.ledger.claims import ROOT
 
 LARGEST = 15 * 1024  # bytes of script and style sheet, compressed
 GRAPHICS = 3.0  # WCAG 2.2, contrast of what is drawn

@@ -13,8 +13,9 @@ import psutil
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from helpers.private_network import run_inside
+from helpers.counting.private_network import run_inside
 from helpers.processes import RankFailure, run
+from helpers.processes.watch import still_runs
 from helpers.ranks import faults
 from helpers.ranks.greet import add_ranks
 
@@ -80,6 +81,18 @@ def test_what_a_rank_started_ends_with_it(tmp_path):
     with pytest.raises(RankFailure):
         run(faults.starts_helpers_and_sleeps, ranks=2, backend="gloo", timeout=2, folder=str(tmp_path))
     assert alive(pids_of_ranks(tmp_path, ranks=2)) == []
+
+
+def test_a_group_runs_until_its_last_member_is_dead():
+    """A killed process lives until it next runs, on a busy machine a while: the run waits for that."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    assert still_runs(child.pid)
+    child.kill()
+    while psutil.Process(child.pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert not still_runs(child.pid), "a zombie is dead"
+    child.wait()
+    assert not still_runs(child.pid)
 
 
 def test_a_rank_that_raises_shows_its_own_traceback():

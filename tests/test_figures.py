@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from helpers.claims import ROOT
-from helpers.figure_style import DASHES, INK, PALETTE, PAPER
+from helpers.figures.style import DASHES, INK, PALETTE, PAPER
+from helpers.ledger.claims import ROOT
 
 TEXT = 4.5  # WCAG 2.2, contrast of text, level AA
 INVERT = re.compile(r"invert\(([\d.]+)\) hue-rotate\(180deg\)")

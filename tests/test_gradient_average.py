@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from helpers import controls
+from helpers.average.sync_batch_norm import SyncedBatchNorm
+from helpers.controls import idea as controls
 from helpers.page import EPS64, rounding_bound
 from helpers.processes import run
 from helpers.ranks import gradient_average as average
-from helpers.sync_batch_norm import SyncedBatchNorm
 
 
 def error(layer="nothing", ranks=4, dtype="float64", cuts=None) -> float:

@@ -10,16 +10,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import pipeline_schedule as pipelines
-from helpers import planner, traffic
-from helpers.kept_activations import followed, kept
-from helpers.llama_shards import KEEP, chunk_layers, layer_activations, stage_layers, stage_parameters
-from helpers.memory import FP32_GRADIENTS, MIXED, state_bytes
+from helpers.controls.hybrid import START, ask, control, describe
+from helpers.hybrid import pipeline_schedule as pipelines
+from helpers.hybrid import planner, traffic
+from helpers.hybrid.planner import Job, Machine, plan
+from helpers.hybrid.rank_grid import LLAMA3, MEGATRON, derived_dp, grid
+from helpers.llama.kept_activations import followed, kept
+from helpers.llama.shards import KEEP, chunk_layers, layer_activations, stage_layers, stage_parameters
+from helpers.memory.needed import FP32_GRADIENTS, MIXED, state_bytes
 from helpers.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Llama3
-from helpers.planner import Job, Machine, plan
-from helpers.planner_control import START, ask, control, describe
 from helpers.processes import run
-from helpers.rank_grid import LLAMA3, MEGATRON, derived_dp, grid
 from helpers.ranks import cut_model, experts, hybrid, sequence
 
 small = st.integers(1, 4)

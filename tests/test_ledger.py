@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.claims import LEDGER, ROOT, LedgerError, ids_of, ledger, proofs, status
-from helpers.claims_check import problems
-from helpers.terms import terms, terms_of
+from helpers.ledger.check import problems
+from helpers.ledger.claims import LEDGER, ROOT, LedgerError, ids_of, ledger, proofs, status
+from helpers.ledger.terms import terms, terms_of
 
 Edit = Callable[[list[dict]], None]
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from helpers import algorithms
-from helpers.count import count
-from helpers.low_precision import (
+from helpers.compression.low_precision import (
     BF16,
     by_bits,
     in_fp32,
@@ -19,6 +18,7 @@ from helpers.low_precision import (
     round_bits,
     round_fraction,
 )
+from helpers.count import count
 from helpers.processes import RankFailure, run
 from helpers.ranks import low_precision
 from helpers.simulate import simulate

@@ -12,14 +12,14 @@ import psutil
 import pytest
 import yaml
 
-from helpers import symptoms
-from helpers.launchers import launch, read
+from helpers.nodes import symptoms
+from helpers.nodes.launchers import launch, read
+from helpers.nodes.together import Ended, bearers, end_all, together
+from helpers.nodes.two_nodes import LOCALHOST, two_nodes
+from helpers.nodes.worlds import world_of
 from helpers.processes import run
 from helpers.ranks import rendezvous
 from helpers.ranks.training import train
-from helpers.together import Ended, bearers, end_all, together
-from helpers.two_nodes import LOCALHOST, two_nodes
-from helpers.worlds import world_of
 
 ROOT = Path(__file__).parents[1]
 RECIPES = ROOT / "book" / "framework" / "recipes"
@@ -89,7 +89,7 @@ def test_together_stops_when_it_has_seen_enough_and_when_it_is_interrupted(monke
     def interrupt(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("helpers.together.time.sleep", interrupt)
+    monkeypatch.setattr("helpers.nodes.together.time.sleep", interrupt)
     with pytest.raises(KeyboardInterrupt):
         together([["sleep", "60"]])
     assert bearers(f"{os.getpid()}-") == []
@@ -287,7 +287,11 @@ def ended(tmp_path_factory) -> dict[str, list[Ended]]:
         commands = []
         for i, (node, folder) in enumerate(zip(nodes, folders, strict=True)):
             jobs = [
-                {"name": name, "arguments": [*options[i], "-m", "helpers.who"], "seen": HANGS.get((name, i))}
+                {
+                    "name": name,
+                    "arguments": [*options[i], "-m", "helpers.nodes.who"],
+                    "seen": HANGS.get((name, i)),
+                }
                 for name, options in told.items()
                 if i < len(options)
             ]
@@ -434,7 +438,7 @@ def test_a_name_that_became_known_is_no_cause():
 
 
 def test_somebody_who_does_not_end_is_reported(monkeypatch):
-    monkeypatch.setattr("helpers.together.bearers", lambda mark: [psutil.Process()])
+    monkeypatch.setattr("helpers.nodes.together.bearers", lambda mark: [psutil.Process()])
     monkeypatch.setattr("psutil.Process.kill", lambda self: None)
     monkeypatch.setattr("psutil.wait_procs", lambda left, timeout: None)
     with pytest.raises(RuntimeError, match=f"processes that don't end: .{os.getpid()}"):

@@ -11,11 +11,13 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.optim import AdamW
 from torch.utils.checkpoint import checkpoint
 
-from helpers import calculator, held, memory
-from helpers.gpt_layer import GPTLayer
-from helpers.llama_shards import layer_activations
-from helpers.master_weights import MasterAdamW
-from helpers.memory import RECIPES, activation_bytes, llama_activations, state_bytes
+from helpers.controls import memory as calculator
+from helpers.llama.shards import layer_activations
+from helpers.memory import held
+from helpers.memory import needed as memory
+from helpers.memory.gpt_layer import GPTLayer
+from helpers.memory.master_weights import MasterAdamW
+from helpers.memory.needed import RECIPES, activation_bytes, llama_activations, state_bytes
 from helpers.models import LLAMA3_8B, LLAMA3_405B
 from helpers.processes import run
 from helpers.ranks import memory as on_ranks

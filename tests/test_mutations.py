@@ -64,7 +64,7 @@ def test_a_changed_digit_and_a_removed_assertion_are_found(copy):
 
 def test_a_changed_operator_in_a_helper_is_found(copy):
     replace_once(
-        copy / "helpers/token_loss.py",
+        copy / "helpers/average/token_loss.py",
         "world_size * loss_sum / all_tokens",
         "world_size + loss_sum / all_tokens",
     )

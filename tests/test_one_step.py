@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import controls
+from helpers.average.sampling import deal, epochs, tally
+from helpers.controls import idea as controls
 from helpers.processes import run
 from helpers.ranks import one_step, replicas
-from helpers.sampling import deal, epochs, tally
 
 
 def sets_of_bits(ranks, moment) -> int:

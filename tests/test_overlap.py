@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.llama_like import arrival
+from helpers.llama.like import arrival
 from helpers.models import LLAMA3_8B
 from helpers.overlap import exposed, llama_timeline, ready_times, timeline
 from helpers.processes import run

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import helpers
-from helpers.backend import Machine
 from helpers.processes import RankFailure, run
+from helpers.processes.backend import Machine
 from helpers.ranks import faults
 from helpers.ranks.greet import add_ranks, greet
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.claims import ROOT, ledger
-from helpers.references import BIBLIOGRAPHY, STATES, parts, references
+from helpers.ledger.claims import ROOT, ledger
+from helpers.ledger.references import BIBLIOGRAPHY, STATES, parts, references
 
 
 @pytest.mark.parametrize("row", ledger(), ids=lambda row: row.id)

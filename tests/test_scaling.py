@@ -8,25 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import (
-    conv_nets,
-    gradient_noise,
-    intensity,
-    letters,
-    mini_llama,
-    price,
-    staleness,
-    stragglers,
-    trust,
-)
-from helpers import noisy_quadratic as quadratic
+from helpers.controls.scaling import REGIMES, describe, scaling
+from helpers.cost import price
+from helpers.llama import mini as mini_llama
 from helpers.models import LLAMA3_8B
 from helpers.processes import run
 from helpers.ranks import gradient_noise as noise_ranks
 from helpers.ranks import periodic, server, trajectory
-from helpers.scaling_control import REGIMES, describe, scaling
-from helpers.speedup import amdahl, finish, gustafson, watch
-from helpers.step_time import ONE_BUCKET, TOKENS, step
+from helpers.scaling import conv_nets, gradient_noise, intensity, letters, staleness, stragglers, trust
+from helpers.scaling import noisy_quadratic as quadratic
+from helpers.scaling.speedup import amdahl, finish, gustafson, watch
+from helpers.scaling.step_time import ONE_BUCKET, TOKENS, step
 
 
 def test_one_bucket_hides_nothing_and_costs_one_ring():

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import price as formulas
 from helpers.algorithms import BY_RANKS, hierarchical_allreduce, rails_allreduce
 from helpers.algorithms.halving_doubling import halving_doubling_allreduce
 from helpers.algorithms.parameter_server import parameter_server
 from helpers.algorithms.ring import ring_allreduce
 from helpers.algorithms.trees import double_binary_tree_allreduce, in_order_tree, second_tree
+from helpers.cost import price as formulas
+from helpers.cost.network import Link, Network, flat
+from helpers.cost.price import FORMULAS, price
 from helpers.count import count
-from helpers.network import Link, Network, flat
 from helpers.player import trace_of
-from helpers.price import FORMULAS, price
 from helpers.processes import run
 from helpers.ranks.schedules import run_by_name, run_schedule
 from helpers.schedule import ADD, COPY, Builder, Schedule, chunk_sizes

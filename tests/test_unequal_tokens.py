@@ -8,11 +8,20 @@ import pytest
 import torch
 from notebooks import ROOT, chapters
 
-from helpers import controls, text
+from helpers import text
+from helpers.average.token_loss import (
+    ALL_TOKENS,
+    OWN_MEAN,
+    TOKEN_MEAN,
+    mean_of_means,
+    scale_loss,
+    spread,
+    token_mean,
+)
 from helpers.byte_model import ByteModel
+from helpers.controls import idea as controls
 from helpers.processes import run
 from helpers.ranks import accumulation, optimizers, unequal_tokens, who_divides
-from helpers.token_loss import ALL_TOKENS, OWN_MEAN, TOKEN_MEAN, mean_of_means, scale_loss, spread, token_mean
 
 SHARDS = [spread(100, 250), spread(300, 600)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.private_network import wire_bytes
+from helpers.counting.private_network import wire_bytes
 from helpers.ranks import on_the_wire
 
 ELEMENTS = 4 * 2**20  # float32 a rank: 16 MiB, so that headers and hand-shakes are under one per cent

@@ -1,5 +1,6 @@
 """ZeRO counted: what moves, on the wire too, and that the pieces behind the chapter are what they seem."""
 
+import json
 from collections import Counter
 from types import SimpleNamespace
 
@@ -7,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.llama_blocks import SMALL, LlamaBlocks
-from helpers.llama_like import LlamaLike
-from helpers.memory import MIXED, state_bytes
+from helpers.counting.private_network import run_inside
+from helpers.counting.volume import Call, Volume, bytes_a_parameter, passes
+from helpers.llama.blocks import SMALL, LlamaBlocks
+from helpers.llama.like import LlamaLike
+from helpers.memory.needed import MIXED, state_bytes
 from helpers.page import rounding_bound
 from helpers.processes import run
 from helpers.ranks import one_of_512, zero_wire
 from helpers.ranks.zero_by_hand import ZeroByHand
-from helpers.volume import Call, Volume, bytes_a_parameter, passes
-from helpers.wire_volume import wire_passes
 
 
 @pytest.mark.namespace
@@ -30,7 +31,14 @@ def test_the_wire_carries_what_was_counted():
         ("FSDP2, resharded", True): 3,
         ("FSDP2, resharded", False): 4,
     }
-    found = wire_passes(list(expected), ranks=4, scale=32)
+    options = dict(ranks=4, backend="gloo", ways=list(expected), scale=32)
+    code = f"""
+        from helpers.processes import run
+        from helpers.ranks.zero_wire import step_bytes
+        print(run(step_bytes, timeout=90, **{options!r})[0])
+    """
+    whole = 8 * sum(p.numel() for p in LlamaBlocks(SMALL, scale=32).parameters())
+    found = [moved / whole / 3 for moved in json.loads(run_inside(code))]  # a pass is K - 1 times the vector
     assert found == pytest.approx(list(expected.values()), rel=0.01)
 
 

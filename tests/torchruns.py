@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch.distributed.run
 
-from helpers.launchers import fork, note
+from helpers.nodes.launchers import fork, note
 
 
 def end_with_the_parent(parent: int, seconds: int) -> None:

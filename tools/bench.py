@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from helpers.algorithms import ring_allreduce
+from helpers.cost.price import price_flat
 from helpers.page import EPS64
-from helpers.price import price_flat
 from helpers.processes import run
 from helpers.ranks.equivalence import integer_gradient, mlp_gradient
 from helpers.ranks.greet import add_ranks

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import torch
 import torch.distributed as dist
 
-from helpers.backend import Machine, choose, found
 from helpers.ddp.options import SettingError
-from helpers.loopback import loopback
+from helpers.processes.backend import Machine, choose, found
+from helpers.processes.loopback import loopback
 
 BACKENDS = ("auto", "gloo", "nccl")
 NUMBERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")

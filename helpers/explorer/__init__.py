@@ -1,13 +1,13 @@
 """The alpha-beta explorer: four AllReduces priced by formula, under the reader's own sliders.
 
-explorer.js computes what it shows, with the formulas of helpers/price.py written once more in JavaScript;
+explorer.js computes what it shows, by the formulas of helpers/cost/price.py, once more in JavaScript;
 tests/site/test_explorer_page.py compares the two over a grid. Python holds start values, limits and labels.
 """
 
 from numbers import Real
 
+from helpers.cost.price import FORMULAS, threshold
 from helpers.drawn import Drawn
-from helpers.price import FORMULAS, threshold
 
 LABELS = {
     "ring-allreduce": "Ring",

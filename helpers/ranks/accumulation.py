@@ -5,9 +5,9 @@ import contextlib
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
+from helpers.average.token_loss import count_all
+from helpers.processes.rank import device
 from helpers.ranks.unequal_tokens import Weights
-from helpers.token_loss import count_all
 
 
 def accumulated(

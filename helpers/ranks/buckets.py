@@ -10,9 +10,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from helpers.llama_like import LlamaLike
+from helpers.llama.like import LlamaLike
 from helpers.models import LLAMA3_8B
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 def watched(

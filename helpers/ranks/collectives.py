@@ -9,8 +9,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
-from helpers.volume import Volume
+from helpers.counting.volume import Volume
+from helpers.processes.rank import device
 
 
 def settled(

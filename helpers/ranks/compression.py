@@ -8,9 +8,9 @@ from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
 from helpers.byte_model import ByteModel, loss_sum
-from helpers.compression import Feedback, OneBit, TopK
+from helpers.compression.compressors import Feedback, OneBit, TopK
+from helpers.counting.handed import handed, sent_by_a_ring
 from helpers.ddp.training import settle_buckets
-from helpers.handed import handed, sent_by_a_ring
 from helpers.text import batch
 
 COMPRESSORS = {

@@ -10,7 +10,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
-from helpers.llama_shards import COLUMNS, ROWS, stage_layers
+from helpers.llama.shards import COLUMNS, ROWS, stage_layers
 from helpers.models import Llama3
 
 

@@ -7,7 +7,7 @@ to an expert's tokens, and the loss that spreads them evenly.
 import torch
 import torch.distributed as dist
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 class Exchange(torch.autograd.Function):

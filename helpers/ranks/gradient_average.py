@@ -6,8 +6,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
-from helpers.sync_batch_norm import SyncedBatchNorm
+from helpers.average.sync_batch_norm import SyncedBatchNorm
+from helpers.processes.rank import device
 
 SAMPLES, WIDTH = 16, 32
 LAYERS = {

@@ -6,15 +6,15 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 from helpers.byte_model import ByteModel
-from helpers.letters import SYMBOLS, descend, pairs
-from helpers.rank_process import device
+from helpers.processes.rank import device
+from helpers.scaling.letters import SYMBOLS, descend, pairs
 from helpers.text import sentences
 
 LINES, LENGTH = 256, 17  # of the network's data set: sentences, and bytes of each
 
 
 def letters(trained: int = 0) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
-    """The model of helpers.letters after `trained` steps, and its samples, int64 (n, 1) each."""
+    """The model of helpers.scaling.letters after `trained` steps, and its samples, int64 (n, 1) each."""
     model = torch.nn.Embedding(SYMBOLS, SYMBOLS, dtype=torch.float64)
     model.weight.data = torch.from_numpy(descend(trained))
     first, second = (torch.from_numpy(each.copy())[:, None] for each in pairs())

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from helpers.guards import assert_gradients_synchronised, assert_replicas_equal
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 def replicas(rank: int, world_size: int, differs_on: int | None) -> bool:

@@ -18,14 +18,14 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.flop_counter import FlopCounterMode
 
+from helpers.counting.volume import Volume
 from helpers.ddp.data import Batches
 from helpers.ddp.model import ByteTransformer
-from helpers.rank_grid import grid
-from helpers.rank_process import device
+from helpers.hybrid.rank_grid import grid
+from helpers.processes.rank import device
 from helpers.ranks.collectives import settled
 from helpers.ranks.pipeline_parallel import run_stage
 from helpers.ranks.tensor_parallel import mlp, own
-from helpers.volume import Volume
 
 
 def three_axes(
@@ -41,7 +41,7 @@ def three_axes(
 ) -> dict:
     """One batch through a pipeline of MLPs whose matrices are cut, on several replicas: tp, pp and dp at once.
 
-    order, sizes: of helpers.rank_grid. schedule: a row a stage. weights: per stage (up, down) as for an MLP;
+    order, sizes: of helpers.hybrid.rank_grid. schedule: a row a stage. weights: per stage (up, down) as for an MLP;
     inputs, targets (micro-batches, rows, h) of all replicas, of which replica d takes every dp-th from d on;
     the loss is the mean of (y - target)^2 / 2 over all rows. average_over: the axis whose group averages.
     Returns "at", this rank's coordinates, the gradients "up" and "down" of its slices, "sent", numbers that it

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
-from helpers.compression import Feedback, OneBit, TopK
-from helpers.handed import handed, sent_by_a_ring
+from helpers.compression.compressors import Feedback, OneBit, TopK
+from helpers.counting.handed import handed, sent_by_a_ring
 from helpers.ranks.compression import exchange
 from helpers.ranks.on_the_wire import carried
 

@@ -8,9 +8,9 @@ from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.held import bytes_of, named, pieces
-from helpers.master_weights import MasterAdamW
-from helpers.rank_process import device
+from helpers.memory.held import bytes_of, named, pieces
+from helpers.memory.master_weights import MasterAdamW
+from helpers.processes.rank import device
 
 LAYERS, WIDTH, EACH = 16, 32, 4  # matrices, their width, matrices a bucket
 

@@ -13,11 +13,11 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
-from helpers.llama_blocks import SMALL, LlamaBlocks
+from helpers.counting.volume import Call, Volume
+from helpers.llama.blocks import SMALL, LlamaBlocks
 from helpers.models import LLAMA3_8B
 from helpers.ranks.zero import state_of, storage_bytes
 from helpers.ranks.zero_by_hand import ZeroByHand
-from helpers.volume import Call, Volume
 
 
 def pretend_to_be_one_of(ranks: int) -> None:
@@ -32,7 +32,7 @@ def sharded_steps(rank: int, world_size: int, pretend: int) -> dict[str, dict]:
     """Two steps of Llama 3 8B in BF16, sharded over `pretend` ranks by FSDP2, without the update.
 
     One with all blocks and the root "resharded" after the forward pass, one with all "kept". The tensors have
-    shapes and no data. Of each: "calls" (helpers.volume.Call) and "gathered", the most numbers of gathered
+    shapes and no data. Of each: "calls" (helpers.counting.volume.Call) and "gathered", the most numbers of gathered
     parameters at any time.
     """
     warnings.filterwarnings("ignore", category=UserWarning)

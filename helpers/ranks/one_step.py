@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch.distributed.tensor.debug import CommDebugMode
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 def with_gloo(

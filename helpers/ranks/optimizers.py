@@ -3,8 +3,8 @@
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
-from helpers.token_loss import count_all, scale_loss
+from helpers.average.token_loss import count_all, scale_loss
+from helpers.processes.rank import device
 
 
 def train(

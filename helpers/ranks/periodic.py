@@ -5,7 +5,7 @@ import torch.distributed as dist
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 from helpers.ranks.gradient_noise import letters
 
 
@@ -18,7 +18,7 @@ def train(
     lr: float = 8.0,
     optimizer: str = "SGD",
 ) -> torch.Tensor:
-    """Train the model of helpers.letters on random pairs, `batch` a rank and step.
+    """Train the model of helpers.scaling.letters on random pairs, `batch` a rank and step.
 
     every: average the parameters of all ranks after so many steps, the optimizer's state stays local; None
     is DDP. Returns the logits, float64 (27, 27). Raises ValueError for every below 1.

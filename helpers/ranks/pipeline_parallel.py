@@ -1,6 +1,6 @@
 """Rank functions of pipeline parallelism: every rank a stage, neighbours send activations and gradients.
 
-What a stage does, and in which order, it reads from a schedule of helpers.pipeline_schedule. Left out:
+What a stage does, and in which order, it reads from a schedule of helpers.hybrid.pipeline_schedule. Left out:
 interleaved stages, and optimizer steps that do not wait for the whole batch. For gloo only: NCCL would have
 the neighbours' sends and receives, which are posted in different orders, wait for each other.
 """
@@ -8,7 +8,7 @@ the neighbours' sends and receives, which are posted in different orders, wait f
 import torch
 import torch.distributed as dist
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 def run_stage(row, stage, inputs, loss_of, shape, before=None, after=None) -> dict:

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 BACKWARD = "autograd::engine::evaluate_function: AddmmBackward0"
 

@@ -81,7 +81,7 @@ def another_job(rank: int, world_size: int) -> str:
     return told
 
 
-# The traps by what they should be called; the words are those of helpers.symptoms.
+# The traps by what they should be called; the words are those of helpers.nodes.symptoms.
 TRAPS = {
     "a name without an address": unknown_name,
     "a busy port": busy_port,

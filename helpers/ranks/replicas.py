@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 def _flat(tensors) -> torch.Tensor:

@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.algorithms.ring import ring_allreduce
-from helpers.rank_process import device
+from helpers.processes.rank import device
 from helpers.ranks.on_the_wire import carried
 from helpers.schedule import Schedule
 from helpers.transport import transport

@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.algorithms import BY_RANKS
-from helpers.rank_process import device
+from helpers.processes.rank import device
 from helpers.schedule import Schedule
 from helpers.transport import transport
 

@@ -3,10 +3,10 @@
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
+from helpers.average.token_loss import count_all, scale_loss
 from helpers.byte_model import ByteModel, loss_sum
-from helpers.rank_process import device
+from helpers.processes.rank import device
 from helpers.text import batch
-from helpers.token_loss import count_all, scale_loss
 
 
 def sentence_gradient(

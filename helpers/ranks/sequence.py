@@ -11,8 +11,8 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from helpers.rank_process import device
-from helpers.volume import PASSES, Volume
+from helpers.counting.volume import PASSES, Volume
+from helpers.processes.rank import device
 
 
 def norm_between(

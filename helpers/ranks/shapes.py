@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 def adds(

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 WIDTH = 64  # a layer has 64 x 64 float32 parameters, so one bucket of 16 KiB
 

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 def fastest_step(

@@ -16,7 +16,7 @@ from torch.distributed.tensor.parallel import (
 )
 from torch.nn import functional
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 class F(torch.autograd.Function):

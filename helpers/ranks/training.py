@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import helpers.ddp.training
 from helpers.ddp.options import options_of
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 
 def train(rank: int, world_size: int, **options) -> dict:

@@ -3,7 +3,7 @@
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
+from helpers.processes.rank import device
 
 SAMPLES, STEPS = 16, 20
 

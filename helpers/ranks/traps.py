@@ -8,9 +8,9 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DistributedSampler
 
+from helpers.counting.volume import Volume
 from helpers.guards import assert_gradients_synchronised, assert_shards_differ
-from helpers.rank_process import device
-from helpers.volume import Volume
+from helpers.processes.rank import device
 
 # Which halves of a micro-batch stand inside no_sync().
 INSIDE = {

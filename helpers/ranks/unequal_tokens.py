@@ -9,8 +9,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.rank_process import device
-from helpers.token_loss import OWN_MEAN, count_all, scale_loss
+from helpers.average.token_loss import OWN_MEAN, count_all, scale_loss
+from helpers.processes.rank import device
 
 
 class Weights(torch.nn.Module):

@@ -12,11 +12,11 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.held import pieces
-from helpers.llama_blocks import SMALL, LlamaBlocks
-from helpers.rank_process import device
+from helpers.counting.volume import Volume
+from helpers.llama.blocks import SMALL, LlamaBlocks
+from helpers.memory.held import pieces
+from helpers.processes.rank import device
 from helpers.ranks.zero_by_hand import ZeroByHand, reduce_scatter, true_reduce_scatter
-from helpers.volume import Volume
 
 LEARNING_RATE = 0.01
 TOKENS = 16  # of a rank, a step

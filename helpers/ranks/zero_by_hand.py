@@ -10,8 +10,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from helpers.rank_process import device
-from helpers.volume import Volume
+from helpers.counting.volume import Volume
+from helpers.processes.rank import device
 
 
 def reduce_scatter(vector: Tensor) -> Tensor:

@@ -6,12 +6,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from helpers.llama_blocks import SMALL, LlamaBlocks
-from helpers.rank_process import device
+from helpers.counting.volume import Volume
+from helpers.llama.blocks import SMALL, LlamaBlocks
+from helpers.processes.rank import device
 from helpers.ranks.on_the_wire import carried
 from helpers.ranks.zero import SCALE, WAYS, TrueReduceScatter, tokens, train_step
 from helpers.ranks.zero_by_hand import ZeroByHand, reduce_scatter, true_reduce_scatter
-from helpers.volume import Volume
 
 
 def step_bytes(

@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 
 from helpers.algorithms import BY_RANKS
+from helpers.cost.price import FORMULAS, price_flat
 from helpers.count import count
-from helpers.price import FORMULAS, price_flat
 
 PROGRAM = "python -m helpers.schedule"
 LISTED = 16  # nodes whose bytes are printed one by one; JSON has them all

@@ -6,12 +6,12 @@ They are not part of `make test`, which runs everywhere and says in its last lin
 import pytest
 import torch
 
+from helpers.average.token_loss import OWN_MEAN, TOKEN_MEAN, spread
 from helpers.processes import RankFailure, found, run
 from helpers.ranks import faults, unequal_tokens
 from helpers.ranks.equivalence import integer_gradient
 from helpers.ranks.greet import add_ranks
 from helpers.ranks.training import train
-from helpers.token_loss import OWN_MEAN, TOKEN_MEAN, spread
 
 pytestmark = pytest.mark.skipif(
     found().gpus < 2 or not found().nccl,

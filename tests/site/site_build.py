@@ -2,7 +2,7 @@
 
 import os
 
-from helpers.claims import ROOT
+from helpers.ledger.claims import ROOT
 
 # `make test` builds a second site from the outputs it has just verified, and names it in SITE.
 SITE = ROOT / os.environ.get("SITE", "_build/html")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from site_visit import Visit
 
-from helpers.references import references
-from helpers.terms import terms
+from helpers.ledger.references import references
+from helpers.ledger.terms import terms
 
 Open = Callable[..., Visit]
 WORDS = {"checked": "Checked: ", "unchecked": "Not checked: "}

@@ -9,8 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 from site_visit import Visit
 
+from helpers.cost.price import FORMULAS, threshold
 from helpers.explorer import LABELS
-from helpers.price import FORMULAS, threshold
 
 PAGE = "book/wire/alpha-beta.html"
 Open = Callable[..., Visit]

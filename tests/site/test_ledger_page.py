@@ -9,8 +9,8 @@ from playwright.sync_api import Page
 from site_build import pages
 from site_visit import Visit
 
-from helpers.claims import STATUSES, VERDICTS, ledger, proofs, status
-from helpers.references import parts
+from helpers.ledger.claims import STATUSES, VERDICTS, ledger, proofs, status
+from helpers.ledger.references import parts
 
 PAGE = "book/back/claims.html"
 Open = Callable[..., Visit]

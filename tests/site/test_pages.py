@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 from site_visit import Visit
 
-from helpers.figure_style import DPI, FONT_SIZE
+from helpers.figures.style import DPI, FONT_SIZE
 
 # Compressed bytes of a first view without images. The aim was 350 KB; the pages are well below, and
 # this is where it starts to hurt: one more icon font or math script would pass 200.

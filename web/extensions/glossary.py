@@ -11,7 +11,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-from helpers.terms import TERMS, Term, terms
+from helpers.ledger.terms import TERMS, Term, terms
 
 
 def add_chinese(app: Sphinx, doctree: nodes.document) -> None:

@@ -6,7 +6,7 @@
   chapter's own text stays free of ids.
 * Each rule of the ledger that a chapter breaks is a warning, and so fails the build.
 
-What the rows are and when a row counts as proven is decided in helpers/claims.py; the HTML is
+What the rows are and when a row counts as proven is decided in helpers/ledger/claims.py; the HTML is
 written in ledger_html.py.
 """
 
@@ -23,10 +23,10 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from helpers.claims import LEDGER, Row, ledger, proofs, status
-from helpers.claims_check import problems
-from helpers.references import BIBLIOGRAPHY, parts
-from helpers.terms import TERMS, terms, terms_of
+from helpers.ledger.check import problems
+from helpers.ledger.claims import LEDGER, Row, ledger, proofs, status
+from helpers.ledger.references import BIBLIOGRAPHY, parts
+from helpers.ledger.terms import TERMS, terms, terms_of
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from helpers.claims import CHAPTERS, KINDS, STATUSES, VERDICTS, Row
-from helpers.references import Part
-from helpers.terms import Term
+from helpers.ledger.claims import CHAPTERS, KINDS, STATUSES, VERDICTS, Row
+from helpers.ledger.references import Part
+from helpers.ledger.terms import Term
 
 SOURCE_NAMES = {"A 7.1": "A, section 7.1", "B": "B, the article"}
 STATUS_NAMES = {"proven": "proven", "told": "told", "open": "open"}

@@ -10,7 +10,7 @@ from ledger import ledger_link
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 
-from helpers.claims import ID
+from helpers.ledger.claims import ID
 
 TAG = "tag_"
 

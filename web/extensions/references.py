@@ -20,8 +20,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
-from helpers.claims import ledger
-from helpers.references import BIBLIOGRAPHY, STATES, parts, references
+from helpers.ledger.claims import ledger
+from helpers.ledger.references import BIBLIOGRAPHY, STATES, parts, references
 
 logger = logging.getLogger(__name__)
 

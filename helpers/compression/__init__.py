@@ -1,0 +1,1 @@
+"""Gradients in fewer bits, and additions that round."""

@@ -1,0 +1,1 @@
+"""Figures of the book: each function draws numbers that it is given and computes none."""

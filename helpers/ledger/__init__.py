@@ -1,0 +1,1 @@
+"""The ledger of claims, its key terms and its references."""

@@ -1,0 +1,1 @@
+"""Where more cards stop helping: clocks, speed-ups, noise, staleness, stragglers."""
