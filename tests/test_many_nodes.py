@@ -14,7 +14,7 @@ import yaml
 
 from helpers.nodes import symptoms
 from helpers.nodes.launchers import launch, read
-from helpers.nodes.together import Ended, bearers, end_all, together
+from helpers.nodes.together import Ended, bearers, end_all, free_port, together
 from helpers.nodes.two_nodes import LOCALHOST, two_nodes
 from helpers.nodes.worlds import world_of
 from helpers.processes import run
@@ -330,6 +330,19 @@ def test_two_nodes_can_be_two_worlds_and_nobody_complains(name, ended):
     line = "{} GROUP_RANK=0 LOCAL_RANK=0 RANK=0 WORLD_SIZE=1 MASTER_ADDR=127.0.0.1\n"
     assert told == [line.format("alpha"), line.format("beta")]
     assert [symptoms.explain(node.err) for node in ended[name]] == [None, None]
+
+
+def test_a_restart_is_handed_the_store_of_before_unless_c10d_is_told_not_to():
+    """torch 2.13. With --master-addr the variable changes nothing."""
+    ports = [free_port(), free_port()]
+    c10d = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{ports[0]}", "--local-addr=127.0.0.1"]
+    static = ["--master-addr=127.0.0.1", f"--master-port={ports[1]}"]
+    program = ["--nproc-per-node=1", "--max-restarts=1", str(ROOT / "tests" / "restarted.py")]
+    ended = launch([[*c10d, *program]], TIMEOUT)
+    apart = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    ended += launch([[*how, *program] for how in (c10d, static)], TIMEOUT, apart)
+    told = [(node.status, node.out.strip()) for node in ended]
+    assert told == [(0, f"the store {which}") for which in ("of before", "of its own", "of before")]
 
 
 @pytest.mark.namespace

@@ -51,12 +51,14 @@ def exposed_by_cap(caps: list[float], curves: dict[str, list[float]]) -> None:
 
 
 def profiled(spans: dict[str, list[tuple[float, float]]]) -> None:
-    """What a profiler saw of one backward pass: layers computing above, AllReduces under way below."""
-    figure, axes = plt.subplots(figsize=(6.4, 2))
-    for height, name, colour in ((1.1, "backward", GREEN), (0.1, "AllReduce", BLUE)):
-        bars = [(1e3 * start, 1e3 * (end - start)) for start, end in spans[name]]
-        axes.broken_barh(bars, (height, 0.8), facecolor=colour)
+    """What a profiler saw of one backward pass: layers computing above, AllReduces below, each in its row."""
+    figure, axes = plt.subplots(figsize=(6.4, 2.6))
+    layers, sent = ([(1e3 * a, 1e3 * (b - a)) for a, b in spans[name]] for name in ("backward", "AllReduce"))
+    axes.broken_barh(layers, (1.1, 0.4), facecolor=GREEN)
+    row = 0.9 / len(sent)
+    for number, bar in enumerate(sent):
+        axes.broken_barh([bar], (1 - (number + 1) * row, 0.8 * row), facecolor=BLUE)
     axes.axvline(1e3 * spans["backward"][-1][1], color=INK, linestyle="--", linewidth=1)
-    axes.set(xlabel="ms", yticks=(0.5, 1.5), ylim=(0, 2))
+    axes.set(xlabel="ms", yticks=(0.55, 1.3), ylim=(0, 1.6))
     axes.set_yticklabels(("sending", "computing"))
     plt.show()

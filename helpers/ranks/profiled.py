@@ -14,7 +14,7 @@ BACKWARD = "autograd::engine::evaluate_function: AddmmBackward0"
 
 
 def spans(
-    rank: int, world_size: int, layers: int = 8, width: int = 512
+    rank: int, world_size: int, layers: int = 8, width: int = 1024
 ) -> dict[str, list[tuple[float, float]]]:
     """Where the time of one backward pass goes: {"backward", "AllReduce"}: (start, end) in seconds.
 
