@@ -1,5 +1,6 @@
 """Three guards for your own training loop: copy them, they need nothing but torch.
 
+They are for replicas, as DDP keeps them: not for FSDP or tensor parallelism, whose parameters are shards.
 Each is a collective: call it on every rank or on none, and not inside DDP's join(). Each raises
 AssertionError on every rank, saying what is wrong. They compare bits, so NaN equals NaN.
 """
@@ -32,14 +33,16 @@ def assert_gradients_synchronised(model: nn.Module) -> None:
             _assert_same(parameters[name].grad, f"gradient of {name}")
 
 
-def assert_shards_differ(indices: list[int]) -> None:
+def assert_shards_differ(indices: list[int] | torch.Tensor) -> None:
     """Call with the indices that this rank draws in a step: no sample is drawn twice.
 
-    A DistributedSampler that pads repeats a few on purpose, in the last step of an epoch.
+    It looks at one step: what a DistributedSampler repeats, to fill the last step of an
+    epoch, was drawn in the first, and is seen only if you pass the whole epoch.
     Under NCCL, torch.cuda.set_device has to have been called.
     """
+    own = [int(index) for index in indices]
     everybody: list = [None] * dist.get_world_size()
-    dist.all_gather_object(everybody, list(indices))
+    dist.all_gather_object(everybody, own)
     drawn = Counter(index for share in everybody for index in share)
     twice = sorted(index for index, times in drawn.items() if times > 1)
     assert not twice, f"samples {twice[:5]} were drawn more than once in this step"

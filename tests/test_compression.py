@@ -73,6 +73,14 @@ def test_bad_gradients_are_named() -> None:
             feedback.pack(other)
 
 
+def test_a_debt_is_float64_whatever_the_gradient() -> None:
+    for compressor in (TopK(0.5), OneBit()):
+        feedback = Feedback(compressor)
+        sent = compressor.unpack(feedback.pack(torch.tensor([3.0, -1.0, 0.1])), 3)
+        assert sent.dtype == feedback.residual.dtype == torch.float64
+        assert (sent + feedback.residual).equal(torch.tensor([3.0, -1.0, 0.1]).double())
+
+
 def test_the_late_entry_comes_when_its_debt_is_the_largest() -> None:
     feedback, sent = Feedback(TopK(0.5)), []
     for _ in range(60):
@@ -142,6 +150,20 @@ def test_feedback_is_what_matters_whatever_the_seed(seed: int) -> None:
     told = run(compression.train, ranks=2, backend="gloo", timeout=120, methods=methods, **data)[0]
     bound = told["FP32"]["losses"][80] + 0.1
     assert [m for m in methods if told[m]["losses"][80] < bound] == ["FP32", "1 bit", "top 1 %"]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "nccl", "said"),
+    [
+        (None, (2, 28, 9), "refused"),
+        ("13.0", None, "refused"),
+        ("13.0", (2, 9, 0), "refused"),
+        ("13.0", (2, 10, 0), "accepted, gradient 1.5"),
+    ],
+)
+def test_torch_asks_how_it_was_built_before_it_takes_its_bf16_hook(cuda, nccl, said: str) -> None:
+    told = run(hooks.registered, ranks=2, backend="gloo", cuda=cuda, nccl=nccl)
+    assert all(each.startswith(said) for each in told)
 
 
 def test_a_hook_that_waits_needs_a_thread_for_each_bucket_and_one_order() -> None:

@@ -24,11 +24,20 @@ from helpers.ddp.model import CONTEXT, ByteTransformer
 from helpers.ddp.options import Options, SettingError, options_of
 from helpers.ddp.progress import Progress
 from helpers.ddp.training import backward
+from helpers.nodes.launchers import launch
 from helpers.page import rounding_bound
 from helpers.processes import RankFailure, run
 from helpers.processes.backend import Machine
-from helpers.ranks.training import train, train_and_die, train_and_die_writing, train_unsettled
+from helpers.processes.loopback import loopback
+from helpers.ranks.training import (
+    train,
+    train_and_die,
+    train_and_die_writing,
+    train_unsettled,
+    train_unsynchronised,
+)
 
+ROOT = Path(__file__).parents[1]
 TIMEOUT = 120.0  # seconds; a run takes one or two on idle cores
 MOMENTS = ("half written", "not yet replaced", "just replaced")
 
@@ -293,6 +302,7 @@ REFUSED = [
     (["--backend", "mpi"], "backend mpi: expected one of auto, gloo, nccl"),
     (["--backend", "nccl"], "backend nccl: no GPU here; expected gloo or auto"),
     (["--timeout", "0"], "timeout 0: expected seconds above 0"),
+    (["--expect-ranks", "4"], "expect ranks 4: this world has 1; see what every node was told"),
     (["--resume"], "resume without checkpoint: expected its path too"),
     (["--checkpoint-every", "5"], "checkpoint every without checkpoint: expected its path too"),
     (["--checkpoint", ""], "checkpoint '': expected a path"),
@@ -407,10 +417,63 @@ def test_under_torchrun_a_mistake_is_told_once(tmp_path):
 
 
 def test_alone_it_is_one_rank(capsys):
-    assert main(["--steps", "5"]) == 0
+    assert main(["--steps", "5", "--expect-ranks", "1"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("1 rank, float64; no GPU") and "1 of 1" in shown
     assert digests(train, ranks=1, steps=5)[0] in shown
+
+
+def test_no_speed_is_told_where_there_is_none(capsys):
+    assert main(["--steps", "1", "--batch", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "step 1: loss" in shown and "nan" not in shown and "windows/s" not in shown
+
+
+def test_the_loss_of_a_later_step_shows_whether_gradients_are_averaged_the_first_does_not():
+    options = {"ranks": 2, "steps": 10, "backend": "gloo", "timeout": TIMEOUT}
+    together, apart = (run(f, **options)[0]["losses"] for f in (train, train_unsynchronised))
+    assert together[1] == apart[1] and together[10] < apart[10]
+
+
+# A script of one's own
+
+# What runs the script and then writes down the parameters of every rank.
+EVERY_RANK = """
+import os, runpy, sys, torch
+told = runpy.run_path(sys.argv[1])
+torch.save(told["model"].state_dict(), os.environ["RANK"] + ".pt")
+"""
+
+
+def trained_alone() -> torch.nn.Module:
+    """What book/framework/recipes/train_ddp.py trains on two ranks with 8 samples each, on one with 16."""
+    torch.manual_seed(0)
+    x, y = torch.randn(64, 8), torch.randn(64, 1)
+    model = torch.nn.Linear(8, 1)
+    for epoch in range(2):
+        order = torch.randperm(64, generator=torch.Generator().manual_seed(epoch))  # as the sampler does it
+        for batch in order.split(16):
+            model.zero_grad()
+            (model(x[batch]) - y[batch]).square().mean().backward()
+            for parameter in model.parameters():
+                parameter.data -= 0.1 * parameter.grad
+    return model
+
+
+def test_the_script_for_torchrun_trains_replicas_that_agree_and_do_what_one_process_does(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    own = {"PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": loopback() or ""}
+    how = ["--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2", "--no-python"]
+    script = str(ROOT / "book" / "framework" / "recipes" / "train_ddp.py")
+    ended = launch([[*how, sys.executable, "-c", EVERY_RANK, script]], TIMEOUT, own)[0]
+    assert ended.status == 0, ended.err
+    saved = [torch.load(name, weights_only=True) for name in ("0.pt", "1.pt", "model.pt")]
+    assert all(state.keys() == {"weight", "bias"} for state in saved)
+    for name, expected in trained_alone().state_dict().items():
+        assert all(torch.equal(state[name], saved[0][name]) for state in saved)
+        assert torch.allclose(saved[0][name], expected, rtol=1e-5, atol=1e-6)
 
 
 # Where and on what

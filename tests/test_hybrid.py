@@ -21,6 +21,7 @@ from helpers.memory.needed import FP32_GRADIENTS, MIXED, state_bytes
 from helpers.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Llama3
 from helpers.processes import run
 from helpers.ranks import cut_model, experts, hybrid, sequence
+from helpers.ranks.pipeline_parallel import run_stage
 
 small = st.integers(1, 4)
 giant = partial(Job, LLAMA3_405B, recipe=FP32_GRADIENTS, stage=1)
@@ -76,6 +77,16 @@ def test_interleaving_divides_the_bubble_and_keeps_more(p, groups, v):
     idle = pipelines.idle(pipelines.play(rows))
     assert Fraction(sum(idle), p * m * v * 3) == Fraction(p - 1, m * v)
     assert pipelines.in_flight(rows) == [planner.in_flight(m, p, stage, v) for stage in range(p)]
+
+
+def test_a_first_stage_takes_token_ids_and_leaves_its_inputs_alone():
+    torch.manual_seed(0)
+    stage, ids = torch.nn.Embedding(10, 4), [torch.tensor([1, 2]), torch.tensor([2, 3])]
+    run_stage(pipelines.gpipe(1, 2)[0], stage, ids, lambda y, i: y.sum(), (2, 4))
+    assert stage.weight.grad.sum(1).tolist() == [0, 4, 8, 4, 0, 0, 0, 0, 0, 0]
+    rows, linear = [torch.ones(2, 4)], torch.nn.Linear(4, 4)
+    run_stage(pipelines.gpipe(1, 1)[0], linear, rows, lambda y, i: y.sum(), (2, 4))
+    assert not rows[0].requires_grad and rows[0].grad is None
 
 
 def test_a_slow_stage_holds_up_all_others():
@@ -197,6 +208,13 @@ def test_the_axis_that_sends_most_goes_inside(length, axis):
     assert innermost(Job(LLAMA3_8B, length, 8), 64, tp=8, dp=8) == ({axis}, axis, 2)
 
 
+def test_the_sequence_axis_inside_serves_the_gradients_too():
+    """DP sends most, but its gradients are averaged over the sequence axis as well, which is best inside."""
+    third = innermost(giant(8192, 128), 16_384, tp=8, cp=16, pp=16, dp=8)
+    small = innermost(Job(LLAMA3_8B, 8192, 8, recipe=FP32_GRADIENTS, stage=1), 512, tp=8, cp=8, dp=8)
+    assert third[:2] == small[:2] == ({"cp"}, "dp")
+
+
 def test_two_that_fit_side_by_side_are_no_matter_of_who_sends_most():
     found = innermost(Job(LLAMA3_8B, 8192, 64, stage=3), 64, tp=2, pp=4, dp=8)
     assert found == ({"tp"}, "dp", 4)
@@ -217,9 +235,10 @@ PUBLISHED = [
 ]
 
 
+@pytest.mark.parametrize("chunks", [1, 4, 8])
 @pytest.mark.parametrize(("gpus", "length", "batch", "axes"), PUBLISHED)
-def test_the_published_grids_fit(gpus, length, batch, axes):
-    found = plan(giant(length, batch), Machine(gpus), **axes)
+def test_the_published_grids_fit(gpus, length, batch, axes, chunks):
+    found = plan(giant(length, batch, interleaved=chunks), Machine(gpus), **axes)
     assert found.fits and found.micro_batches == batch // axes["dp"]
     assert sum(found.memory.values()) < 80e9
 

@@ -18,6 +18,7 @@ from helpers.nodes.together import Ended, bearers, end_all, free_port, together
 from helpers.nodes.two_nodes import LOCALHOST, two_nodes
 from helpers.nodes.worlds import world_of
 from helpers.processes import run
+from helpers.processes.loopback import loopback
 from helpers.ranks import rendezvous
 from helpers.ranks.training import train
 
@@ -147,7 +148,9 @@ def test_the_batch_script_starts_one_torchrun_on_each_node(tmp_path):
         "PATH": f"{tmp_path}:{STAND_INS}:{os.environ['PATH']}",
         "STAND_IN_NODES": '[["node1"], ["node2"]]',
     }
-    options = "--nproc-per-node=2 --master-addr=node1 --master-port={} -m helpers.ddp --steps 5"
+    options = (
+        "--nproc-per-node=2 --master-addr=node1 --master-port={} -m helpers.ddp --expect-ranks=4 --steps 5"
+    )
     # with one that fails, the other is ended, and Slurm hears of it; and two jobs have two ports
     for fails, job, port in (("", "31415", 21415), ("1", "31416", 21416)):
         more = place | {"FAILS": fails, "STAND_IN_JOB_ID": job}
@@ -171,6 +174,7 @@ def test_under_the_stand_ins_the_batch_script_ends_with_the_bits_of_one_process_
         ended = together([["sbatch", str(RECIPES / "many-nodes.sbatch"), "--steps", "2"]], TIMEOUT, [place])
     assert digests(ended) == [digest(ranks=4, steps=2)]
     assert "replicas with the bits of rank 0: 4 of 4" in ended[0].out
+    assert "4 ranks, float64; on this node, no GPU: 2 on the CPU with gloo\n" in ended[0].out
 
 
 def manifest() -> tuple[dict, dict]:
@@ -195,7 +199,8 @@ def test_the_manifest_agrees_with_itself():
     assert re.search(r" --master-port=\d+ ", command)
     assert container["command"][:2] == ["sh", "-c"] and job["spec"]["parallelism"] == nodes == 2
     assert f"--nnodes={nodes} " in command and f"--master-addr={name}-0.{pod['subdomain']} " in command
-    assert f"--nproc-per-node={container['resources']['limits']['nvidia.com/gpu']} " in command
+    gpus = container["resources"]["limits"]["nvidia.com/gpu"]
+    assert f"--nproc-per-node={gpus} " in command and f"--expect-ranks={nodes * gpus} " in command
     assert {mount["name"] for mount in container["volumeMounts"]} == {
         volume["name"] for volume in pod["volumes"]
     }
@@ -218,6 +223,19 @@ def test_with_what_the_manifest_promises_its_command_ends_with_the_bits_of_one_p
         index = [path | {"JOB_COMPLETION_INDEX": str(i % 2)} for i in range(4)]
         ended = together(pods, TIMEOUT, index)
     assert digests(ended) == [digest(ranks=4, steps=2)]
+
+
+def test_what_says_nothing_by_itself_is_refused_two_worlds_and_nodes_with_other_options():
+    port = free_port()
+    bens = ["--standalone", "--local-addr=127.0.0.1", "-m", "helpers.ddp", "--expect-ranks", "2"]
+    master = ["--nnodes=2", "--master-addr=127.0.0.1", f"--master-port={port}"]
+    seeds = [[*master, f"--node-rank={i}", "-m", "helpers.ddp", "--seed", str(i)] for i in (0, 1)]
+    ended = launch([bens, bens, *seeds], TIMEOUT, {"GLOO_SOCKET_IFNAME": loopback() or ""})
+    assert [(node.status, node.out) for node in ended] == [(1, "")] * 4, ended
+    words = ["expect ranks 2: this world has 1; "] * 2
+    words += ["seed 0 on rank 0, 1 on rank 1: expected the same on all ranks"] * 2
+    for node, said in zip(ended, words, strict=True):
+        assert node.err.count(f"python -m helpers.ddp: {said}") == 1, node.err
 
 
 # The traps
@@ -247,7 +265,7 @@ def launches(first: str, second: str) -> dict[str, list[list[str]]]:
     return {
         "standalone": [["--standalone"]],
         "standalone by address": [["--standalone", "--local-addr=127.0.0.1"]] * 2,
-        "c10d": [c10d(first, 29410, nodes=1)],
+        "c10d": [c10d(first, 29410, nodes=1), c10d(second, 29410, there, nodes=1)],
         "c10d by address": [
             c10d(second, 29420, guest.format(60), here),
             c10d(second, 29420, host.format(60), there),
@@ -271,6 +289,16 @@ def launches(first: str, second: str) -> dict[str, list[list[str]]]:
     }
 
 
+CURE = {"GLOO_SOCKET_IFNAME": "eth0"}
+
+
+def group_of_two(name: str, rank: int, master: str, interface: dict[str, str], port: int) -> dict:
+    """A job for tests/torchruns.py: a gloo group without torchrun, which hangs or fails without the cure."""
+    who = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": master, "MASTER_PORT": str(port)}
+    seen = None if interface == CURE else "connectFullMesh failed"
+    return {"name": name, "arguments": SUM, "environment": who | interface, "seen": seen, "anywhere": True}
+
+
 def torchruns(folder: Path, meeting: Path, jobs: list[dict]) -> list[str]:
     """The command that runs these jobs on one of two nodes."""
     limit = str(int(TIMEOUT) + 20)
@@ -283,7 +311,8 @@ def ended(tmp_path_factory) -> dict[str, list[Ended]]:
     folders = [tmp_path_factory.mktemp(name) for name in ("alpha", "beta")]
     meeting = tmp_path_factory.mktemp("meeting")
     with two_nodes(hosts=LOCALHOST) as nodes:
-        told = launches(*[node.address for node in nodes])
+        first = nodes[0].address
+        told = launches(first, nodes[1].address)
         commands = []
         for i, (node, folder) in enumerate(zip(nodes, folders, strict=True)):
             jobs = [
@@ -295,6 +324,8 @@ def ended(tmp_path_factory) -> dict[str, list[Ended]]:
                 for name, options in told.items()
                 if i < len(options)
             ]
+            for name, interface in (("gloo", {}), ("gloo by interface", CURE)):
+                jobs.append(group_of_two(name, i, first, interface, 29490 + len(interface)))
             commands.append(node.on(*torchruns(folder, meeting, jobs)))
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         holder = subprocess.Popen(nodes[0].on(sys.executable, "-c", BUSY, str(BUSY_PORT)), **pipes)
@@ -304,9 +335,9 @@ def ended(tmp_path_factory) -> dict[str, list[Ended]]:
         finally:
             holder.communicate()
 
-    return {
-        name: [read(folder, name) for folder in folders[: len(options)]] for name, options in told.items()
-    }
+    both = dict.fromkeys(("gloo", "gloo by interface"), folders)
+    taken = {name: folders[: len(options)] for name, options in told.items()} | both
+    return {name: [read(folder, name) for folder in where] for name, where in taken.items()}
 
 
 def causes(ended: list[Ended]) -> list[str]:
@@ -317,10 +348,17 @@ def causes(ended: list[Ended]) -> list[str]:
 @pytest.mark.namespace
 def test_a_name_without_an_address_hangs_or_raises_and_addresses_cure_it(ended):
     assert [node.status for node in ended["standalone"]] == [None] and ended["standalone"][0].out == ""
-    assert [node.status for node in ended["c10d"]] == [1]
-    assert causes(ended["standalone"] + ended["c10d"]) == ["a name without an address"] * 2
+    assert [node.status for node in ended["c10d"]] == [1, 1]  # also with --local-addr alone, on the second
+    assert causes(ended["standalone"] + ended["c10d"]) == ["a name without an address"] * 3
     for name in ("standalone by address", "c10d by address", "static"):
         assert [node.status for node in ended[name]] == [0, 0], ended[name]
+
+
+@pytest.mark.namespace
+def test_with_an_address_for_the_master_gloo_still_looks_up_its_own_name(ended):
+    assert [node.status for node in ended["gloo by interface"]] == [0, 0]
+    assert 0 not in [node.status for node in ended["gloo"]]
+    assert "an interface that leads to nobody" in causes(ended["gloo"]), ended["gloo"]
 
 
 @pytest.mark.namespace
@@ -393,39 +431,51 @@ def test_on_127_0_0_1_the_first_waits_for_the_second_and_the_second_for_a_master
     assert causes(ended["localhost"]) == ["fewer nodes than --nnodes", "nobody at the master's address"]
 
 
-CURE = {"GLOO_SOCKET_IFNAME": "eth0"}
 DOCKER = "ip link add docker0 type veth && ip address add 172.17.0.1/16 dev docker0 && ip link set docker0 up"
 
 
-@pytest.mark.namespace
-def test_an_interface_that_leads_to_nobody_is_named_and_another_one_cures_it(tmp_path):
-    """docker0 has one address on all computers, and in Debian's hosts file a host's name has 127.0.1.1."""
-    folders = [tmp_path / name for name in ("alpha", "beta", "meeting")]
-    for folder in folders:
-        folder.mkdir()
+@pytest.fixture(scope="module")
+def debian(tmp_path_factory) -> dict[str, list[Ended]]:
+    """How it ended on two nodes with Debian's hosts file, in which a host's name has 127.0.1.1.
+
+    docker0 has one address on all computers.
+    """
+    folders = [tmp_path_factory.mktemp(name) for name in ("alpha", "beta")]
+    meeting = tmp_path_factory.mktemp("meeting")
     interfaces = {"by name": {}, "docker0": {"GLOO_SOCKET_IFNAME": "docker0"}, "cure": CURE}
+    hosts = {"c10d": ("", ""), "c10d told who is host": (",is_host=1", ",is_host=0")}
     with two_nodes(hosts=LOCALHOST + "127.0.1.1 alpha beta\n") as nodes:
         assert [e.status for e in together([node.on("sh", "-c", DOCKER) for node in nodes])] == [0, 0]
-        commands = []
+        first, commands = nodes[0].address, []
         for rank, node in enumerate(nodes):
-            who = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": nodes[0].address}
             jobs = [
-                {
-                    "name": name,
-                    "arguments": SUM,
-                    "environment": who | {"MASTER_PORT": str(29561 + i)} | interface,
-                    "seen": None if name == "cure" else "connectFullMesh failed",
-                    "anywhere": True,
-                }
+                group_of_two(name, rank, first, interface, 29561 + i)
                 for i, (name, interface) in enumerate(interfaces.items())
             ]
-            commands.append(node.on(*torchruns(folders[rank], folders[2], jobs)))
+            for port, (name, told) in enumerate(hosts.items(), 29571):
+                how = [f"--rdzv-endpoint={first}:{port}", f"--local-addr={node.address}"]
+                how.append(f"--rdzv-conf=read_timeout={1 if name == 'c10d' else 60}{told[rank]}")
+                program = ["-m", "helpers.nodes.who"]
+                arguments = ["--nnodes=2", "--rdzv-backend=c10d", *how, *program]
+                jobs.append({"name": name, "arguments": arguments, "seen": None})
+            commands.append(node.on(*torchruns(folders[rank], meeting, jobs)))
         together(commands, TIMEOUT)
-    told = {name: [read(folder, name) for folder in folders[:2]] for name in interfaces}
-    assert [node.status for node in told.pop("cure")] == [0, 0]
-    for nodes in told.values():
+    return {name: [read(folder, name) for folder in folders] for name in (*interfaces, *hosts)}
+
+
+@pytest.mark.namespace
+def test_an_interface_that_leads_to_nobody_is_named_and_another_one_cures_it(debian):
+    assert [node.status for node in debian["cure"]] == [0, 0]
+    for nodes in (debian["by name"], debian["docker0"]):
         assert 0 not in [node.status for node in nodes]
         assert "an interface that leads to nobody" in causes(nodes), nodes
+
+
+@pytest.mark.namespace
+def test_with_c10d_nobody_hosts_the_store_where_a_name_has_127_0_1_1_until_told(debian):
+    assert [node.status for node in debian["c10d"]] == [1, 1]
+    assert causes(debian["c10d"]) == ["nobody at the master's address"] * 2
+    assert [node.status for node in debian["c10d told who is host"]] == [0, 0]
 
 
 def test_every_symptom_is_found_where_it_stands_and_only_there():

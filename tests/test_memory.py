@@ -211,6 +211,32 @@ def test_master_weights_are_adamw_in_fp32(gradients):
         assert master.equal(other) and weight.equal(other.bfloat16())
 
 
+def test_fp32_copies_of_all_gradients_at_once_are_seen(monkeypatch):
+    """They are gone after the step, and so is the difference between 16 bytes a parameter and 20."""
+
+    def step(self):
+        for weight, master in zip(self.weights, self.master, strict=True):
+            master.grad = weight.grad.float()
+        for master, adam in zip(self.master, self.adams, strict=True):
+            adam.step()
+            master.grad = None
+
+    alone = held.after_a_step(torch.bfloat16, "passing")
+    monkeypatch.setattr(MasterAdamW, "step", step)
+    together = held.after_a_step(torch.bfloat16, "passing")
+    assert together["parts"] == alone["parts"] and together["new"] == alone["new"]
+    assert alone["meanwhile"] == 4 * alone["largest"] < together["meanwhile"] == 4 * alone["parameters"]
+
+
+def test_a_second_moment_in_bf16_stops_falling_where_the_decay_is_slow():
+    weight = torch.ones(1, dtype=torch.bfloat16, requires_grad=True)
+    update = AdamW([weight], weight_decay=0, betas=(0.9, 0.997))
+    for step in range(6000):
+        weight.grad = torch.full_like(weight, -1 if step < 1000 else -0.01)
+        update.step()
+    assert update.state[weight]["exp_avg_sq"].item() == 0.32421875
+
+
 def test_master_weights_refuse_another_word():
     with pytest.raises(ValueError, match="gradients='kept'"):
         MasterAdamW(torch.nn.Linear(1, 1), "kept")
@@ -269,9 +295,17 @@ def test_the_larger_models_have_room_where_the_exercise_says():
     kept = [told(large, 64, kept) for kept in calculator.KEPT]
     assert ["GB left" in text for text in kept] == [False, False, True]
     tight = told("Llama 3 405B", 128, "the layers' inputs")
-    assert "87.14 GB" in tight and "does not fit" in tight
-    assert "at most 18.23 GB left" in told("Llama 3 405B", 256, "the layers' inputs")
+    assert "at most <b>87.14 GB" in tight and "does not fit" in tight
+    assert "<b>18.23 GB left" in told("Llama 3 405B", 256, "the layers' inputs")
     assert LLAMA3_405B.parameters == 405_853_388_800
+
+
+@pytest.mark.parametrize(
+    "card, said", (("80 GB", "at least 57.12 GB missing"), ("141 GB", "may fit</b>: 137.12 GB if"))
+)
+def test_the_calculator_knows_that_gradients_come_when_activations_go(card, said):
+    text = calculator.describe("Llama 3 8B", memory.MIXED.name, 0, 1, "without the scores", 8192, card)
+    assert "at most <b>153.18 GB" in text and said in text
 
 
 def test_the_calculator_shows_buckets_where_ddp_has_them():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.buckets import bucket_bytes
 from helpers.llama.like import arrival
 from helpers.models import LLAMA3_8B
 from helpers.overlap import exposed, llama_timeline, ready_times, timeline
@@ -54,3 +55,10 @@ def test_looking_for_unused_parameters_rearranges_nothing():
     # Widths are divided by 16, so matrices by 256 and vectors by 16: times 256 the vectors count 16-fold.
     vectors = 2 * 65 * 4096
     assert sum(steps[2]) * 256 == 2 * LLAMA3_8B.parameters + 15 * vectors
+
+
+def test_another_order_has_other_buckets_of_the_same_number_and_bytes():
+    registered = LLAMA3_8B.shapes()
+    sent, turned = bucket_bytes(registered)[::-1], bucket_bytes(registered[::-1])
+    assert (len(sent), sum(sent)) == (len(turned), sum(turned)) and sent != turned
+    assert run(buckets.one_of_many, ranks=1, backend="gloo", timeout=120)[0][0] == sent

@@ -206,7 +206,6 @@ GRADES = {
         "check_samples": {"bit"},
     },
     "scaling": {
-        "check_a_second": {"setting"},
         "check_all_wait": {"setting"},
         "check_bar": {"setting"},
         "check_below_tenth": {"setting"},
@@ -218,6 +217,7 @@ GRADES = {
         "check_law": {"setting"},
         "check_luck": {"setting"},
         "check_noise": {"setting"},
+        "check_promised": {"bit"},
         "check_proportional": {"setting"},
         "check_relative": {"setting"},
         "check_rises": {"setting"},
@@ -242,6 +242,7 @@ GRADES = {
         "check_never_less": {"setting"},
         "check_norm": {"rounding"},
         "check_same": {"setting"},
+        "check_trained": {"setting"},
         "check_view": {"setting"},
     },
 }

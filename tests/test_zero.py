@@ -82,6 +82,7 @@ def test_fsdp2_with_our_reduce_scatter_has_the_same_gradients(parts):
     ("what", "said"),
     [
         ("cut", "ValueError: vector of 5 elements: expected a multiple of 4 ranks"),
+        ("twice", "RuntimeError: gradients twice, and no zero_grad() between"),
         ("maximum", "ValueError: op=RedOpType.MAX, async_op=False: expected SUM or AVG"),
         ("no waiting", "ValueError: op=RedOpType.SUM, async_op=True: expected SUM or AVG, and False"),
         ("full_tensor", "RuntimeError: _c10d_functional::all_gather_into_tensor: no rule"),
@@ -92,6 +93,27 @@ def test_fsdp2_with_our_reduce_scatter_has_the_same_gradients(parts):
 def test_what_the_pieces_do_not_do_they_refuse(parts, what, said):
     for rank in parts:
         assert rank["refused"][what].startswith(said)
+
+
+def test_stage_1_adds_up_the_gradients_of_two_backward_passes_and_drops_them(parts):
+    for rank in parts:
+        assert rank["added"] == ([3.0] * 4, True)
+
+
+def test_a_step_without_zero_grad_before_the_next_is_refused_too(parts):
+    for rank in parts:
+        assert rank["refused"]["no zero_grad"] == rank["refused"]["twice"]
+
+
+def test_an_update_of_four_micro_batches_takes_twelve_passes_or_nine(parts):
+    """The solution of the chapter's exercise."""
+    for rank in parts:
+        assert rank["accumulated"] == [{"all-gather": 8, "reduce-scatter": n} for n in (4, 1)]
+
+
+def test_on_a_2d_mesh_fsdp_does_call_allreduce(parts):
+    for rank in parts:
+        assert rank["on a 2D mesh"] == ["all-gather", "reduce-scatter", "AllReduce"]
 
 
 def test_a_collective_without_a_rule_is_refused():

@@ -44,7 +44,8 @@ class TopK:
     def unpack(self, parts: list[torch.Tensor], length: int) -> torch.Tensor:
         """The float64 vector that `parts` stand for; zero where nothing was sent."""
         values, places = parts
-        return torch.zeros(length, dtype=torch.float64).index_put_((places.long(),), values.double())
+        sent = torch.zeros(length, dtype=torch.float64, device=values.device)
+        return sent.index_put_((places.long(),), values.double())
 
 
 class OneBit:
@@ -58,18 +59,18 @@ class OneBit:
 
     def pack(self, vector: torch.Tensor) -> list[torch.Tensor]:
         """One uint8 for eight entries (0 counts as positive), and one float32."""
-        bits = np.packbits((_vector(vector) >= 0).numpy())
-        return [torch.from_numpy(bits), vector.abs().mean().float().reshape(1)]
+        bits = torch.from_numpy(np.packbits((_vector(vector) >= 0).cpu().numpy()))
+        return [bits.to(vector.device), vector.abs().mean().float().reshape(1)]
 
     def unpack(self, parts: list[torch.Tensor], length: int) -> torch.Tensor:
         """The float64 vector of plus and minus the mean."""
         bits, size = parts
-        signs = torch.from_numpy(np.unpackbits(bits.numpy(), count=length)).double()
-        return (2 * signs - 1) * size.double()
+        signs = torch.from_numpy(np.unpackbits(bits.cpu().numpy(), count=length))
+        return (2 * signs.to(size.device).double() - 1) * size.double()
 
 
 class Feedback:
-    """One rank's memory of what it has not sent: `residual`, float64, zero at first. One for each bucket.
+    """One rank's memory of what it has not sent: `residual`, float64, None at first. One for each bucket.
 
     keep: False forgets it after each step, which is compression without error feedback. Raises ValueError
     for a gradient of another length than the first.
@@ -82,7 +83,7 @@ class Feedback:
     def pack(self, gradient: torch.Tensor) -> list[torch.Tensor]:
         """What to send for this gradient and all that is left of the earlier ones."""
         if self.residual is None:
-            self.residual = torch.zeros_like(_vector(gradient))
+            self.residual = torch.zeros_like(_vector(gradient), dtype=torch.float64)
         owed = _as_before(gradient, self.residual) + self.residual
         parts = self.compressor.pack(owed)
         if self.keep:

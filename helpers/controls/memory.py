@@ -1,6 +1,8 @@
-"""A memory calculator: choose a model, a recipe, a stage of ZeRO, and see what a card has left at most.
+"""A memory calculator: choose a model, a recipe, a stage of ZeRO, and see what a card has left.
 
 It counts states and activations only, and takes a card at its name, as helpers.hybrid.planner does.
+Activations peak where the backward pass begins, gradients where it ends, so their sum is an upper bound. It
+is reached where gradients lie in DDP's buckets, which stay, or accumulate over micro-batches.
 """
 
 import ipywidgets as widgets
@@ -21,7 +23,7 @@ SEQUENCES = [2**power for power in range(10, 18)]
 
 
 def describe(model: str, recipe: str, stage: int, ranks: int, kept: str, sequence: int, card: str) -> str:
-    """What the fullest rank holds, part by part in decimal GB, and what the card has left at most: HTML.
+    """What the fullest rank holds, part by part in decimal GB, and what the card has left: HTML.
 
     model, recipe, kept and card: names of MODELS, RECIPES, KEPT and CARDS. sequence: tokens, in a micro-batch
     of one. Activations are those of helpers.memory.needed.llama_activations.
@@ -40,15 +42,19 @@ def describe(model: str, recipe: str, stage: int, ranks: int, kept: str, sequenc
     working = ", a layer at work" if KEPT[kept] == "inputs" else ""
     rows += row("activations", "", kept + working, f"{active / 1e9:,.2f}")
     needed, room = sum(held.values()) + active, CARDS[card]
+    late = held["gradients"] + held.get("main gradients", 0)
+    least = max(needed - active, needed - late)  # no gradient yet when activations peak
     if needed <= room:
-        verdict = f"at most {(room - needed) / 1e9:,.2f} GB left</b> for logits, gathered layers and the rest"
+        verdict = f"{(room - needed) / 1e9:,.2f} GB left</b> for logits, gathered layers and the rest"
+    elif least <= room:
+        verdict = f"may fit</b>: {least / 1e9:,.2f} GB if there are no gradients when activations peak"
     else:
-        verdict = f"does not fit</b>, {(needed - room) / 1e9:,.2f} GB missing"
+        verdict = f"does not fit</b>, at least {(least - room) / 1e9:,.2f} GB missing"
     head = row("what", "bytes a parameter", "held", "GB", cell="th")
     return (
         f"<p>{model}, {recipe}, ZeRO stage {stage}, {ranks} GPU(s), {sequence:,} tokens</p>"
         f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-        f"<p>States and activations alone: <b>{needed / 1e9:,.2f} GB</b> of {card}, <b>{verdict}.</p>"
+        f"<p>States and activations alone: at most <b>{needed / 1e9:,.2f} GB</b> of {card}, <b>{verdict}.</p>"
     )
 
 

@@ -81,5 +81,6 @@ def parser() -> Parser:
         help=f"{', '.join(BACKENDS)}; auto takes nccl where every rank of the node has a "
         "GPU, else gloo on the CPU (default: auto)",
     )
+    number("expect_ranks", int, "refuse to train in a world of another size", None)
     number("timeout", float, "seconds to wait for another rank in a collective", 120.0)
     return parser

@@ -9,13 +9,14 @@ import contextlib
 import gc
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import timedelta
 from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
 
-from helpers.ddp.options import SettingError
+from helpers.ddp.options import Options, SettingError
 from helpers.processes.backend import Machine, choose, found
 from helpers.processes.loopback import loopback
 
@@ -80,11 +81,14 @@ def backend_of(wanted: str, here: Place, machine: Machine) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def group(wanted: str, timeout: float) -> Iterator[tuple[Place, torch.device, str]]:
+def group(
+    wanted: str, timeout: float, expected: int | None = None
+) -> Iterator[tuple[Place, torch.device, str]]:
     """Be in the process group: gives the place, the device and the reason for the backend.
 
-    timeout: seconds that a collective waits for the other ranks before it raises.
-    Raises SettingError for an impossible backend or timeout, or a broken environment.
+    timeout: seconds that a collective waits for the other ranks before it raises. expected: the number of
+    ranks, where it is known beforehand.
+    Raises SettingError for an impossible backend or timeout, a broken environment, or another number of ranks.
     """
     if not timeout > 0 or timeout > 1e6:
         raise SettingError(
@@ -92,6 +96,11 @@ def group(wanted: str, timeout: float) -> Iterator[tuple[Place, torch.device, st
         )
     told = place(dict(os.environ))
     here = told or Place(0, 1, 0, 1)
+    if expected not in (None, here.world_size):
+        raise SettingError(
+            f"expect ranks {expected}: this world has {here.world_size}; see what every node "
+            "was told of nodes, ranks a node, and where to meet"
+        )
     backend, reason = backend_of(wanted, here, found())
     device = torch.device("cpu")
     if backend == "nccl":
@@ -120,6 +129,27 @@ def group(wanted: str, timeout: float) -> Iterator[tuple[Place, torch.device, st
     # would wait for gloo's threads with Python's lock in hand, and they for the lock (pytorch issue 56297).
     gc.collect()
     dist.destroy_process_group()
+
+
+def require_equal_options(options: Options, world_size: int) -> None:
+    """Raise SettingError, on all ranks alike, when a rank was started with other options. A collective.
+
+    Paths of the checkpoint may differ: only rank 0 uses its own. Nobody else would notice another seed: DDP
+    copies rank 0's parameters, replicas agree, and the windows are dealt from two different orders.
+    """
+    own = asdict(options) | {"checkpoint": options.checkpoint is not None}
+    everyone = [None] * world_size
+    dist.all_gather_object(everyone, own)
+    for name, first in everyone[0].items():
+        others = {rank: told[name] for rank, told in enumerate(everyone)}
+        others = {rank: value for rank, value in others.items() if value != first}
+        if others:
+            words = ", ".join(
+                f"{value} on rank {rank}" for rank, value in others.items()
+            )
+            raise SettingError(
+                f"{name.replace('_', ' ')} {first} on rank 0, {words}: expected the same on all ranks"
+            )
 
 
 def _meeting_point(here: Place, patience: timedelta) -> dist.Store:

@@ -66,31 +66,44 @@ def newborn() -> Iterator[dict[int, int]]:
     gc.freeze()
     try:
         yield found
-        tensors = [each for each in gc.get_objects() if issubclass(type(each), Tensor)]
-        tensors += [each.grad for each in tensors if each.is_leaf and each.grad is not None]
-        found.update(pieces(tensors))
+        found.update(_reachable())
     finally:
         gc.unfreeze()
 
 
+def _reachable() -> dict[int, int]:
+    tensors = [each for each in gc.get_objects() if issubclass(type(each), Tensor)]
+    tensors += [each.grad for each in tensors if each.is_leaf and each.grad is not None]
+    return pieces(tensors)
+
+
 def after_a_step(dtype: torch.dtype, gradients: str | None = None) -> dict:
-    """What a training step of a small network leaves behind, counted twice.
+    """What a training step of a small network leaves behind, counted twice, and what it takes meanwhile.
 
     dtype: of the network. gradients: None for torch's AdamW, else MasterAdamW with its word for them.
-    Returns "parts", bytes by name without the step counters; "counters", their bytes; "parameters"; and
-    "new", the bytes of all tensors that were not there before.
+    Returns "parts", bytes by name without the step counters; "counters", their bytes; "parameters";
+    "largest", how many of them the largest tensor has; "new", the bytes of all tensors that were not there
+    before; and "meanwhile", how many more there are at most when an optimizer has updated its tensors.
+    There are two steps, as AdamW makes its moments in the first.
     """
+    seen = []
     with newborn() as new:
         model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64)).to(dtype)
         update = AdamW(model.parameters()) if gradients is None else MasterAdamW(model, gradients)
-        model(torch.ones(2, 64, dtype=dtype)).sum().backward()
-        update.step()
-    parts = bytes_of(named(model, update))
+        for adam in getattr(update, "adams", [update]):
+            adam.register_step_post_hook(lambda *_: seen.append(sum(_reachable().values())))
+        for _ in range(2):
+            update.zero_grad()
+            model(torch.ones(2, 64, dtype=dtype)).sum().backward()
+            update.step()
+    parts, numbers = bytes_of(named(model, update)), [weight.numel() for weight in model.parameters()]
     return {
         "counters": parts.pop("step counters"),
         "parts": parts,
-        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "parameters": sum(numbers),
+        "largest": max(numbers),
         "new": sum(new.values()),
+        "meanwhile": max(seen) - sum(new.values()),
     }
 
 

@@ -5,6 +5,7 @@ Left out: NCCL's words, which need GPUs; and failures that say nothing, like two
 """
 
 import re
+from textwrap import indent, wrap
 from typing import NamedTuple
 
 
@@ -24,7 +25,11 @@ class Symptom(NamedTuple):
         return re.search(pattern, text)
 
 
-NO_ADDRESS = ("a name without an address", "by address: --local-addr, or --master-addr and --node-rank")
+NO_ADDRESS = (
+    "a name without an address",
+    "by address: --master-addr and --node-rank, and GLOO_SOCKET_IFNAME for gloo; "
+    "with c10d --local-addr and --rdzv-conf=is_host=1 (others is_host=0)",
+)
 # The first that is found counts. The first of all is a warning: see explain.
 SYMPTOMS = (
     Symptom("addresses of (...) cannot be retrieved", *NO_ADDRESS),
@@ -42,7 +47,8 @@ SYMPTOMS = (
     Symptom(
         "Gloo connectFullMesh failed",
         "an interface that leads to nobody",
-        "GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME: the one that others can reach",
+        "GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME: the one that others can reach; "
+        "after a restart TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1",
     ),
     Symptom(
         "wait timeout after ...ms, keys: ...role_info/...",
@@ -57,7 +63,8 @@ SYMPTOMS = (
     Symptom(
         "timed out after ...ms while trying to connect to (...)",
         "nobody at the master's address",
-        "did that node start? is it 127.0.0.1, or behind a firewall?",
+        "did that node start? is it 127.0.0.1, or behind a firewall? "
+        "with c10d: does the host know that it is (is_host=1)?",
     ),
     Symptom(
         "RendezvousTimeoutError",
@@ -99,4 +106,7 @@ def words(text: str) -> str:
 
 def sheet() -> str:
     """All symptoms to read: what the log says, the cause, what helps."""
-    return "\n".join(f"{each.says}\n    {each.cause}\n    {each.cure}" for each in SYMPTOMS)
+    told = []
+    for each in SYMPTOMS:
+        told += [each.says, *(indent(line, "    ") for line in (each.cause, *wrap(each.cure, 80)))]
+    return "\n".join(told)

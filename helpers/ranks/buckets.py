@@ -146,20 +146,21 @@ def averaged(bucket: dist.GradBucket) -> torch.futures.Future:
 
 
 def one_of_many(
-    rank: int, world_size: int, pretend: int = 512, **options
-) -> dict[str, int]:
-    """One real rank's view of a job of `pretend` ranks on the real Llama 3 8B, in its first step.
+    rank: int, world_size: int, pretend: int = 512, cap_mb: float | None = None
+) -> tuple[list[int], int]:
+    """One real rank's view of a job of `pretend` ranks on the parameters of Llama 3 8B, in its first step.
 
     The model has no data (device "meta") and the process group sends nothing ("fake"; the hook does not
-    even try): what DDP decides is real, values and times are not. options: of DDP; by default it looks for
-    unused parameters, since buckets without data cannot be arranged anew. Returns "buckets", "bytes",
-    and "peak", the most memory that this process has used, in bytes.
+    even try): what DDP decides is real, values and times are not. DDP looks for unused parameters, which
+    gives it its buckets from the first step, in the order of registration: buckets without data cannot be
+    arranged anew. cap_mb: in MiB, None for DDP's default. Returns the bytes of every bucket in the order in
+    which they are sent, and the most memory that this process has used, in bytes.
     """
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     dist.destroy_process_group()
     dist.init_process_group("fake", rank=0, world_size=pretend, store=FakeStore())
-    options = options or {"find_unused_parameters": True}
+    options = dict(bucket_cap_mb=cap_mb, find_unused_parameters=True)
     model = LlamaLike(LLAMA3_8B, device="meta")
     ddp = DistributedDataParallel(model, init_sync=False, **options)
     sizes = []
@@ -174,4 +175,4 @@ def one_of_many(
     ddp(torch.zeros(2, dtype=torch.int64, device="meta")).sum().backward()
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return {"buckets": len(sizes), "bytes": sum(sizes), "peak": peak}
+    return sizes, peak

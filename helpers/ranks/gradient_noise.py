@@ -46,15 +46,15 @@ def norms(
     """
     model, inputs, labels = {"letters": letters, "network": network}[what](**options)
     ddp = DistributedDataParallel(model.to(device()), bucket_cap_mb=100)
-    squares = torch.zeros(2, dtype=torch.float64, device=device())
+    squares_of_own, squares_of_mean = [], []
 
     def hook(state, bucket):
-        own = bucket.buffer().clone()
-        squares[0] += own.square().sum()
+        own = bucket.buffer()
+        squares_of_own.append(own.float().square().sum())
 
         def note(done):
             mean = done.value()[0] / dist.get_world_size()
-            squares[1] += mean.square().sum()
+            squares_of_mean.append(mean.float().square().sum())
             return mean
 
         return dist.all_reduce(own, async_op=True).get_future().then(note)
@@ -69,6 +69,7 @@ def norms(
         )
         ddp.zero_grad()
         loss.backward()
+    squares = torch.stack([sum(squares_of_own), sum(squares_of_mean)])
     dist.all_reduce(squares)
     small, large = (squares / world_size / steps).tolist()
     return small, large

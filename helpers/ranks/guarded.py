@@ -2,8 +2,13 @@
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, DistributedSampler
 
-from helpers.guards import assert_gradients_synchronised, assert_replicas_equal
+from helpers.guards import (
+    assert_gradients_synchronised,
+    assert_replicas_equal,
+    assert_shards_differ,
+)
 from helpers.processes.rank import device
 
 
@@ -38,3 +43,19 @@ def nan_everywhere(rank: int, world_size: int) -> bool:
 def no_gradient(rank: int, world_size: int) -> None:
     """The guard is called before the backward pass."""
     assert_gradients_synchronised(nn.Linear(2, 2).to(device()))
+
+
+def loaded(
+    rank: int, world_size: int, samples: int, shard: bool, whole: bool = False
+) -> int:
+    """The guard is given what a DataLoader hands out, a tensor of indices, two at a time.
+
+    shard: give the loader a DistributedSampler. whole: one batch is the whole epoch. Returns the batches.
+    """
+    indices = range(samples)
+    sampler = DistributedSampler(indices, shuffle=False) if shard else None
+    size = samples if whole else 2
+    steps = list(DataLoader(indices, size, sampler=sampler))
+    for step in steps:
+        assert_shards_differ(step)
+    return len(steps)

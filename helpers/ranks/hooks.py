@@ -1,8 +1,9 @@
-"""Rank functions about communication hooks: which ones gloo takes, and what a hook that waits may meet."""
+"""Rank functions about communication hooks: which torch takes its own, and what a hook that waits may meet."""
 
 import os
 import threading
 from datetime import timedelta
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
@@ -11,14 +12,25 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
 
-def refused(rank: int, world_size: int) -> str:
-    """What torch says when its own BF16 hook is to be used on this group."""
-    ddp = DistributedDataParallel(nn.Linear(1, 1))
-    try:
-        ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
-    except TypeError as error:
-        return str(error)
-    return "accepted"
+def registered(rank: int, world_size: int, cuda: str | None, nccl: tuple | None) -> str:
+    """What torch says when its own BF16 hook is to be used on this group, and what the hook averages.
+
+    torch asks how it was built, not which backend the group has. cuda, nccl: versions of the build that it is
+    told, None for a build without. The gradients are the ranks' numbers, from 1.
+    """
+    ddp = DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    with (
+        patch.multiple(torch.version, cuda=cuda, hip=None),
+        patch.object(dist, "is_nccl_available", lambda: nccl is not None),
+        patch.object(torch.cuda.nccl, "version", lambda: nccl),
+        patch.object(torch.xpu, "is_available", lambda: False),
+    ):
+        try:
+            ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        except TypeError as error:
+            return f"refused: {error}"
+    ddp(torch.full((1, 1), rank + 1.0)).sum().backward()
+    return f"accepted, gradient {ddp.module.weight.grad.item():g}"
 
 
 def reduced_twice(

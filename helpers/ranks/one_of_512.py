@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.counting.volume import Call, Volume
 from helpers.llama.blocks import SMALL, LlamaBlocks
@@ -32,8 +33,8 @@ def sharded_steps(rank: int, world_size: int, pretend: int) -> dict[str, dict]:
     """Two steps of Llama 3 8B in BF16, sharded over `pretend` ranks by FSDP2, without the update.
 
     One with all blocks and the root "resharded" after the forward pass, one with all "kept". The tensors have
-    shapes and no data. Of each: "calls" (helpers.counting.volume.Call) and "gathered", the most numbers of gathered
-    parameters at any time.
+    shapes and no data. Of each: "calls" (helpers.counting.volume.Call); "gathered", the most numbers of gathered
+    parameters at any time; "copied", the most that lie in a gather's buffer and in the copy that FSDP2 makes of it.
     """
     warnings.filterwarnings("ignore", category=UserWarning)
     pretend_to_be_one_of(pretend)
@@ -48,10 +49,31 @@ def sharded_steps(rank: int, world_size: int, pretend: int) -> dict[str, dict]:
         model.to_empty(device="cpu")
         for name, reshard in {"resharded": True, "kept": False}.items():
             model.set_reshard_after_forward(reshard)
-            calls = _calls(model)
+            with CopiesOut() as copies:
+                calls = _calls(model)
             most = max(c.seen + c.numbers for c in calls if c.name == "all-gather")
-            seen[name] = {"calls": calls, "gathered": most}
+            seen[name] = {"calls": calls, "gathered": most, "copied": copies.most}
     return seen
+
+
+class CopiesOut(TorchDispatchMode):
+    """A context that notes in `most` how many numbers a gather and the copy of it hold, the buffer's padding too.
+
+    Raises RuntimeError at its end where nothing was copied out, as torch may call it otherwise one day.
+    """
+
+    most = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function._schema.name == "fsdp::split_with_sizes_copy":
+            both = (args[0], *kwargs["out"])
+            self.most = max(self.most, sum(t.numel() for t in both))
+        return function(*args, **(kwargs or {}))
+
+    def __exit__(self, kind, error, trace):
+        super().__exit__(kind, error, trace)
+        if error is None and not self.most:
+            raise RuntimeError("no gather was copied out of its buffer")
 
 
 def _calls(model: LlamaBlocks) -> list[Call]:

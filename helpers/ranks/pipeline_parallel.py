@@ -1,7 +1,7 @@
 """Rank functions of pipeline parallelism: every rank a stage, neighbours send activations and gradients.
 
 What a stage does, and in which order, it reads from a schedule of helpers.hybrid.pipeline_schedule. Left out:
-interleaved stages, and optimizer steps that do not wait for the whole batch. For gloo only: NCCL would have
+interleaved stages, and optimizer steps that do not wait for the whole batch. For gloo only: NCCL can have
 the neighbours' sends and receives, which are posted in different orders, wait for each other.
 """
 
@@ -23,7 +23,9 @@ def run_stage(row, stage, inputs, loss_of, shape, before=None, after=None) -> di
     for op, i in row:
         if op == "F":
             x = inputs[i] if before is None else _receive(before, shape)
-            held[i] = x, stage(x.requires_grad_())
+            if before is not None:
+                x.requires_grad_()
+            held[i] = x, stage(x)
             kept = max(kept, len(held))
             out, to = held[i][1].detach(), after
         else:

@@ -55,13 +55,18 @@ def accumulate(
     return model.weight.grad.item(), len(reduced)
 
 
-def lost_wrapper(rank: int, world_size: int, keep: bool, guard: bool = False) -> float:
-    """The gradient, r + 1 on rank r before averaging, with DDP's wrapper kept in a name or not."""
+def lost_wrapper(
+    rank: int, world_size: int, keep: bool, inner: bool = False, guard: bool = False
+) -> float:
+    """The gradient, r + 1 on rank r before averaging, with DDP's wrapper kept in a name or not.
+
+    inner: keep the wrapper, and call the model inside it.
+    """
     model = nn.Linear(1, 1, bias=False, device=device())
     numbers = torch.full((1, 1), rank + 1.0, device=device())
     if keep:
         ddp = DistributedDataParallel(model)
-        loss = ddp(numbers).sum()
+        loss = (model if inner else ddp)(numbers).sum()
     else:
         loss = DistributedDataParallel(model)(numbers).sum()
     loss.backward()
@@ -152,17 +157,20 @@ def epochs(
 
 
 def uneven(
-    rank: int, world_size: int, batches: list[int], join: bool
-) -> tuple[int, float]:
-    """Train on batches[r] batches on rank r, each with gradient 1, with or without DDP's join().
+    rank: int, world_size: int, batches: list[int], join: bool, epochs: int = 1
+) -> list[tuple[int, float]]:
+    """Train on batches[r] batches an epoch on rank r, with or without DDP's join().
 
-    Returns how many were done, and the last gradient.
+    Batch b of epoch e has the gradient 10 e + b before averaging; both are counted from 1.
+    Returns for each step this rank's own gradient, and the averaged one.
     """
     model = nn.Linear(1, 1, bias=False).to(device())
-    ddp, done = DistributedDataParallel(model), 0
-    with ddp.join() if join else contextlib.nullcontext():
-        for _ in range(batches[rank]):
-            ddp.zero_grad()
-            ddp(torch.ones(1, 1, device=device())).sum().backward()
-            done += 1
-    return done, model.weight.grad.item()
+    ddp, seen = DistributedDataParallel(model), []
+    for epoch in range(1, epochs + 1):
+        with ddp.join() if join else contextlib.nullcontext():
+            for batch in range(1, batches[rank] + 1):
+                own = 10 * epoch + batch
+                ddp.zero_grad()
+                ddp(torch.full((1, 1), float(own), device=device())).sum().backward()
+                seen.append((own, model.weight.grad.item()))
+    return seen

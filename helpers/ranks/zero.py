@@ -76,6 +76,11 @@ def sharded(model: nn.Module, own_reduce_scatter, blocks=True, reshard=None, **o
     return model, adamw(model)
 
 
+def optimizer_first(model: nn.Module, own_reduce_scatter: bool):
+    update = adamw(model)
+    return sharded(model, own_reduce_scatter)[0], update
+
+
 def in_widths(parameters: torch.dtype, gradients: torch.dtype, reshard: bool):
     """FSDP2 on a model in FP32, whose parameters and gradients travel in these."""
     policy = MixedPrecisionPolicy(param_dtype=parameters, reduce_dtype=gradients)
@@ -95,6 +100,7 @@ WAYS = {
     "FSDP2 by default": sharded,
     "FSDP2, one group": partial(sharded, blocks=False),
     "without the gather": partial(by_hand, stage=1, gather=False),
+    "optimizer first": optimizer_first,
 }
 WIDTHS = {  # of parameters / of gradients, on their way
     "DDP, FP32": lambda model, own: ddp(model.float(), own),

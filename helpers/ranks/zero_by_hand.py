@@ -34,8 +34,9 @@ class ZeroByHand:
     stage: 1 reduces all gradients in step(), as one vector; 2 each as soon as it is there, and lets go of it.
     dtype: of the optimizer's own copy of the parameters and of its state. reduce_in: dtype in which gradients
     are added up. Both are the model's by default. gather: False leaves out the last half, so that nobody hears
-    of the others' updates. Between two steps there may be one backward pass.
-    Raises ValueError for other stages, and where the ranks do not divide a vector.
+    of the others' updates. Stage 1 adds up the gradients of several backward passes; stage 2 takes one.
+    Raises ValueError for other stages, and where the ranks do not divide a vector; RuntimeError where gradients
+    come to a piece that zero_grad() did not empty.
     """
 
     def __init__(
@@ -61,6 +62,8 @@ class ZeroByHand:
             p.register_post_accumulate_grad_hook(lambda _, i=i: self.reduce(i))
 
     def reduce(self, i: int) -> None:
+        if self.reduced[i] is not None:
+            raise RuntimeError("gradients twice, and no zero_grad() between")
         gradient = torch.cat([p.grad.flatten() for p in self.groups[i]])
         gradient = gradient.to(self.reduce_in) / dist.get_world_size()
         self.reduced[i] = self.reduce_scatter(gradient)
@@ -81,6 +84,8 @@ class ZeroByHand:
 
     def zero_grad(self) -> None:
         self.reduced: list[Tensor | None] = [None] * len(self.groups)
+        for p in (p for group in self.groups for p in group):
+            p.grad = None
 
 
 def as_one_vector(parameters: list[nn.Parameter]) -> Tensor:

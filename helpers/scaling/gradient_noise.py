@@ -15,6 +15,7 @@ from helpers.scaling.letters import SYMBOLS, Noise, descend, pairs, softmax
 def from_norms(small: float, large: float, batch: int, ranks: int) -> Noise:
     """Noise from the mean squared norms of gradients of `batch` and of `ranks * batch` samples.
 
+    batch: all that one rank saw for the step; with accumulation, a micro-batch times their number.
     A negative square, where the noise of the estimate hides the mean, gives an infinite noise scale.
     Raises ValueError for one rank, whose two norms are the same, and for norms that are not above 0.
 

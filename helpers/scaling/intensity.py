@@ -34,7 +34,6 @@ def seconds(rows: int) -> float:
     return max(flops / FLOPS, moved / MEMORY)
 
 
-def utilisation(rows: int, ranks: int = 1) -> float:
-    """FLOPs that `ranks` cards do with `rows` rows each, over what they could do in the same time."""
-    could = ranks * FLOPS * max(seconds(rows) for _ in range(ranks))
-    return ranks * counted(rows)[0] / could
+def utilisation(rows: int) -> float:
+    """FLOPs that a card does with `rows` rows, over what it could do in the same time."""
+    return counted(rows)[0] / (FLOPS * seconds(rows))
