@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from notebooks import chapters
 
 from helpers.ledger.check import problems
 from helpers.ledger.claims import LEDGER, ROOT, LedgerError, ids_of, ledger, proofs, status
@@ -40,7 +41,7 @@ def edit_rows(root: Path, edit: Edit) -> None:
 
 def edit_cells(root: Path, edit: Edit) -> None:
     """Apply `edit` to the cell list of every chapter."""
-    for path in (root / "book").rglob("*.ipynb"):
+    for path in chapters(root / "book"):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         edit(notebook["cells"])
         path.write_text(json.dumps(notebook), encoding="utf-8")

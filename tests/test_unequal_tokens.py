@@ -200,5 +200,9 @@ def test_the_byte_model_sees_eight_bytes_and_not_the_future():
     assert sum(p.numel() for p in model.parameters()) == 41_280
 
 
-def test_every_chapter_is_found():
+def test_every_chapter_is_found_but_no_copy_that_jupyterlab_keeps(tmp_path):
     assert ROOT / "book" / "idea" / "unequal-tokens.ipynb" in chapters()
+    for folder in ("idea", "idea/.ipynb_checkpoints"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "one.ipynb").touch()
+    assert chapters(tmp_path) == [tmp_path / "idea" / "one.ipynb"]

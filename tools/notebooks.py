@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT = 300  # seconds a cell
 
 
-def chapters() -> list[Path]:
-    """Every notebook of the book, in order of path."""
-    return sorted((ROOT / "book").rglob("*.ipynb"))
+def chapters(book: Path = ROOT / "book") -> list[Path]:
+    """Every notebook of the book, in order of path; not the copies that JupyterLab keeps beside them."""
+    return sorted(path for path in book.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
 def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
