@@ -79,6 +79,11 @@ def test_cells_are_short_and_compute_or_draw(chapter):
             assert not re.search(r"\brun\(|\bassert\b", cell.source), f"{cell.id}: computes and draws"
 
 
+def test_the_first_cell_begins_and_no_other(chapter):
+    begins = [cell.id for cell in cells_of(chapter, "code") if "page.begin()" in cell.source]
+    assert begins == [next(iter(cells_of(chapter, "code"))).id]
+
+
 def test_code_that_is_shown_fits_the_column(chapter):
     for cell in cells_of(chapter, "code"):
         for output in cell.outputs:
